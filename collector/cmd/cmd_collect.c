@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_collect.c - `crema collect`: puts loop, journal, server and status page together. */
+/* cmd_collect.c - `crema collect`: runs loop, journal, server and status page together. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
 	char agents_at[300], http_at[300];
 	int lock_fd, agents_fd, http_fd;
-	bool http_token; /* the status page is reachable from elsewhere */
+	bool http_token; /* the status page is reachable from other hosts */
 	bool bearer;
 	struct auth_token token;
 	struct certificates certificates;
@@ -82,7 +82,7 @@ static int prepare_token(struct collect *c, const struct options *options)
 	int err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
 
 	if (options_on(options, OPT_insecure) && !c->http_token)
-		return auth_token_read(&c->token, path), 0; /* proved, but not asked for */
+		return auth_token_read(&c->token, path), 0; /* proved, but not required */
 	err = err ? err : auth_token_make(&c->token, path);
 	if (err)
 		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
@@ -260,7 +260,7 @@ static int start(struct collect *c, const struct options *options)
 	c->started_real_ns = clock_real_ns();
 	c->bearer = options_on(options, OPT_http_bearer);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
+	signal(SIGXFSZ, SIG_IGN); /* exceeding a size limit is then an error of write() */
 	c->lock_fd = folder_take(options->value[OPT_dir], c->dir, c->journal_dir);
 	err = c->lock_fd < 0 ? c->lock_fd : prepare_sockets(c, options);
 	if (!err)
@@ -272,7 +272,7 @@ static int start(struct collect *c, const struct options *options)
 	c->loop = loop_new();
 	if (!c->loop)
 		return fail("start", "the event loop", -errno);
-	/* Before the journal starts its thread: signals are for the loop. */
+	/* Before the journal starts its thread: only the loop handles signals. */
 	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
 		err = loop_signal(c->loop, stopping[i], on_signal, c);
 	if (err)

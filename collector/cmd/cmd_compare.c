@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_compare.c - `crema compare`: several runs side by side. */
+/* cmd_compare.c - `crema compare`: compares several runs. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

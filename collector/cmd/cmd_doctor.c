@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_doctor.c - `crema doctor`: what is in the way of measuring, here and now. */
+/* cmd_doctor.c - `crema doctor`: obstacles to measuring on this machine. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_follow.c - `crema follow`: the journal's records as lines of JSON, elsewhere, each once. */
+/* cmd_follow.c - `crema follow`: sends the journal's records elsewhere as lines of JSON, each
+ * once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -22,7 +23,7 @@ static void on_signal(int signal)
 	stopped = signal;
 }
 
-/* The first one lets it finish; the second one does what it always does. */
+/* The first signal lets it finish; the second one has its default effect. */
 static void catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
@@ -32,7 +33,7 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Trying again would find the same. */
+/* A retry would fail in the same way. */
 static bool is_final(int rc)
 {
 	return rc == -EINVAL || rc == -EBUSY || rc == -ENOTSUP || rc == -ENOMEM;
@@ -60,7 +61,7 @@ static void say_state(const struct follow *f)
 		log_line("follow: %" PRIu64 " frames of the journal cannot be read", f->damaged);
 }
 
-/* One connection to the destination. 0: done; -EAGAIN: try again; else said. */
+/* One connection to the destination. 0: done; -EAGAIN: retry; else the error was printed. */
 static int follow(const char *dir, const char *to, bool once, bool first)
 {
 	struct destination d;
@@ -79,7 +80,7 @@ static int follow(const char *dir, const char *to, bool once, bool first)
 	destination_close(&d);
 	if (!rc || stopped)
 		return 0;
-	if (rc == -EPIPE && d.kind == &destination_file) /* its reader has seen enough */
+	if (rc == -EPIPE && d.kind == &destination_file) /* its reader may quit early */
 		return 0;
 	if (!*d.why) {
 		say_journal(dir, rc);

@@ -17,7 +17,7 @@
 #include "common/log.h"
 #include "common/options.h"
 
-/* Says what the report could not: one line each. */
+/* Prints the report's notices, one line each. */
 static int say_notice(const struct report_notice *n)
 {
 	if (*n->torn)
@@ -44,7 +44,7 @@ static bool has_exports(const struct options *o)
 	return false;
 }
 
-/* Where a way writes to: what was given, else by the run's id. */
+/* The path for a way: the given one, else one from the run's id. */
 static const char *path_of(const struct options *o, const struct export_way *way, const char *run,
 			   char *own, size_t size)
 {
@@ -59,7 +59,7 @@ static const char *path_of(const struct options *o, const struct export_way *way
 	return own;
 }
 
-/* All that was asked for; of what fails the first is said, the others are tried still. */
+/* Makes all requested exports; reports the first failure, but still tries the others. */
 static int use_exports(const struct report *r, void *arg, struct buf *why)
 {
 	const struct options *o = arg;
@@ -89,7 +89,7 @@ static const char *json_path(const struct options *o)
 	return o->value[OPT_json] == options_left_out ? "-" : o->value[OPT_json];
 }
 
-/* Of a dropped run there is JSON only. */
+/* For a dropped run there is only JSON. */
 static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 {
 	const struct options *o = arg;
@@ -107,8 +107,7 @@ static int use_dropped(const struct dropped_run *d, void *arg, struct buf *why)
 	return atomic_file_end(&out, why);
 }
 
-/* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) for what is none.
- */
+/* Seconds > 0 and below `most`, 0 if the option was not given: false (and a line) if invalid. */
 static bool seconds_of(const struct options *o, enum option_id id, double most, double *seconds)
 {
 	const char *text = o->value[id];
@@ -133,7 +132,7 @@ static bool client_block(const struct options *o, struct report_request *req)
 	return true;
 }
 
-/* --full and --show as bits: false (and a line) for a table that there is not. */
+/* --full and --show as bits: false (and a line) for an unknown table. */
 static bool tables_of(const struct options *o, uint64_t *tables)
 {
 	const char *list = o->value[OPT_show];
@@ -164,7 +163,7 @@ static int write_out(struct report_request *req, const char *path, struct buf *w
 	}
 	rc = report_render(req, &out.buf);
 	if (rc) {
-		/* what is in the buffer is the line that says why */
+		/* the buffer holds the line with the reason */
 		buf_add(why, out.buf.data, out.buf.len);
 		atomic_file_drop(&out);
 		return rc == -EPIPE ? 0 : rc;

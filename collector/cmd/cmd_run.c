@@ -2,8 +2,8 @@
 /*
  * cmd_run.c - `crema run`: executes a command with the library preloaded.
  *
- * With --quiet it becomes the command. Else it waits for it, to print a line at the end: it passes
- * signals on, ends as the command ended, and if it is killed the command is, too.
+ * With --quiet it becomes the command. Otherwise it waits for the command, to print a line at the
+ * end: it forwards signals, ends as the command ended, and if it is killed, so is the command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 static volatile pid_t command_pid;
 
-/* What a terminal or the kernel sends reaches the command by itself. */
+/* Signals from the terminal or the kernel reach the command anyway. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	int before = errno;
@@ -44,13 +44,13 @@ static void take_signals(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		/* what is ignored (nohup) stays so, also in the command */
+		/* ignored signals (nohup) stay ignored, also in the command */
 		if (!sigaction(numbers[i], NULL, &now) && now.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &passing, NULL);
 	}
 }
 
-/* Ends as a process does that had this status. */
+/* Ends in the same way as a process with that status. */
 static int end_like(int status)
 {
 	struct rlimit none = {0, 0};
@@ -112,7 +112,7 @@ static int run_and_wait(char **command, const char *dir, uint64_t begin_mono_ns)
 		;
 	command_pid = 0;
 	if (read(failed[0], &byte, 1) == 1)
-		unlink(line.path); /* it never ran, and why was printed */
+		unlink(line.path); /* it never ran, and the reason was printed */
 	else
 		run_line_end(&line);
 	return end_like(status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_stuck.c - `crema stuck`: which tasks are in one call for long, and on what. */
+/* cmd_stuck.c - `crema stuck`: the tasks that are in one call for long, and what they wait on. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_token.c - `crema token`: shows the shared token, makes a new one, or a link by it. */
+/* cmd_token.c - `crema token`: shows the shared token, creates a new one, or makes a link with
+ * it. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "common/proof.h"
 #include "wire.h"
 
-/* The link is for a collector that knows this token and has the page on this port. */
+/* The link is for a collector with this token and a page on this port. */
 static int print_link(const struct auth_token *token, const char *at)
 {
 	bool https = !strncmp(at, "https://", 8);

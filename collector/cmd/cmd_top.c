@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cmd_top.c - `crema top`: what the cluster does now. */
+/* cmd_top.c - `crema top`: the cluster's current activity. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static int print_once(const struct fetch *fetch, struct top *top)
 	return STATUS_DONE;
 }
 
-/* The first answer: without one there is nothing to show. */
+/* The first response: without one there is nothing to show. */
 static int ask(struct fetch *fetch, struct top *top, char *why)
 {
 	const struct buf *body;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command.c - what all subcommands do the same way. */
+/* command.c - common code of all subcommands. */
 #include "collector/cmd/command.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ void command_version(void)
 #endif
 }
 
-/* CREMA_STALL_AFTER. False: it is not a time; a line was logged. */
+/* CREMA_STALL_AFTER. False: not a time; a line was logged. */
 static bool set_stall(const struct options *options)
 {
 	const char *text = options->value[OPT_stall_after];

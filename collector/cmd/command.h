@@ -2,9 +2,9 @@
 /*
  * command.h - one subcommand of crema = one file cmd_NAME.c = one const descriptor.
  *
- * To add one: write the file with its `const struct command cmd_NAME`, declare it here, name it in
- * command_table.c and say in man/crema-NAME.txt what it is for. run() gets its own arguments only
- * (argv[0] is the command's name) and returns the exit status; it begins with command_options().
+ * To add one: write the file with its `const struct command cmd_NAME`, declare it here, add it to
+ * command_table.c and describe it in man/crema-NAME.txt. run() gets only its own arguments (argv[0]
+ * is the command's name) and returns the exit status; it begins with command_options().
  */
 #ifndef CREMA_COLLECTOR_CMD_COMMAND_H
 #define CREMA_COLLECTOR_CMD_COMMAND_H
@@ -20,12 +20,12 @@ struct command {
 	const char *name;
 	const char *usage;    /* what follows "crema " in a usage line */
 	const char *summary;  /* one line, for `crema --help` */
-	const char *examples; /* a line each, for --help and the man page */
+	const char *examples; /* one line each, for --help and the man page */
 	unsigned int scope;   /* of its options */
 	int (*run)(int argc, char **argv);
 };
 
-extern const struct command *const command_table[]; /* NULL at its end */
+extern const struct command *const command_table[]; /* NULL-terminated */
 
 extern const struct command cmd_collect;
 extern const struct command cmd_report;
@@ -38,8 +38,8 @@ extern const struct command cmd_doctor;
 extern const struct command cmd_follow;
 
 /*
- * Parses the command's options and answers --help and --version. True: go on. False: return
- * *status. `more`: arguments that are not options may follow; without it they are an error.
+ * Parses the command's options and handles --help and --version. True: continue. False: return
+ * *status. `more`: arguments that are not options may follow; otherwise they are an error.
  */
 bool command_options(const struct command *command, struct options *options, bool more, int argc,
 		     char **argv, int *status);
@@ -47,16 +47,16 @@ bool command_options(const struct command *command, struct options *options, boo
 /* Prints the version, and what this build lacks. */
 void command_version(void);
 
-/* --read-whole in bytes, 0 if it is not given. False: it is not a number; a line was logged. */
+/* --read-whole in bytes, 0 if not given. False: not a number; a line was logged. */
 bool command_read_whole(const struct options *options, uint64_t *bytes);
 
-/* Says which file was written, unless it is standard output or --quiet was given. */
+/* Prints which file was written, unless it is standard output or --quiet was given. */
 void command_wrote(const struct options *options, const char *path);
 
-/* Whether text on standard output may be coloured: a terminal that can, and no NO_COLOR. */
+/* Whether text on standard output may be coloured: a capable terminal, and no NO_COLOR. */
 bool command_colour(void);
 
-/* Columns of the terminal that standard output is; 0: it is none. */
+/* Columns of the terminal on standard output; 0: not a terminal. */
 unsigned int command_width(void);
 
 /* "usage: crema ..." on stderr; returns STATUS_USAGE. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* command_table.c - all words of crema: main(), --help and the man pages go through it. */
+/* command_table.c - all subcommands of crema: main(), --help and the man pages use it. */
 #include "collector/cmd/command.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inflate.c - checksums and payloads by libdeflate, where the collector is built with it: zlib was
- * half of what a task's record cost. It takes what zlib takes, and a stream that lies about its
- * window, too.
+ * inflate.c - checksums and payloads by libdeflate, if the collector is built with it: zlib took
+ * half of the time for a task's record. It accepts what zlib accepts, and also a stream with a
+ * wrong window size.
  */
 #include "common/inflate.h"
 

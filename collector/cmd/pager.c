@@ -33,7 +33,7 @@ static int write_all(int fd, const struct buf *text)
 	return 0;
 }
 
-/* Without a pager the child passes on what it reads. */
+/* Without a pager the child copies its input to the output. */
 static void child_exec(int in)
 {
 	const char *named = getenv("PAGER");
@@ -42,7 +42,7 @@ static void child_exec(int in)
 
 	if (dup2(in, STDIN_FILENO) < 0)
 		_exit(126);
-	setenv("LESS", "FRX", 0); /* leave at the end of a short text, colours, no clearing */
+	setenv("LESS", "FRX", 0); /* exit at the end of a short text, colours, no clearing */
 	if (named)
 		execl("/bin/sh", "sh", "-c", named, (char *)NULL);
 	else
@@ -73,7 +73,7 @@ int pager_write(const struct buf *text)
 		close(ends[1]);
 		return write_all(STDOUT_FILENO, text);
 	}
-	/* Keys are for the pager; one that is left early closes the pipe. */
+	/* Keys are for the pager; if it quits early, the pipe is closed. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run_client.h - where the command of `crema run` records its client (python/crema/client.py).
+ * run_client.h - sets where the command of `crema run` records its client (python/crema/client.py).
  *
- * One file for each command that is a Python, in DIR/clients; the newest RUN_CLIENTS are kept. The
- * process that becomes the command calls it, because the library compares its id.
+ * There is one file in DIR/clients for each command that is a Python process; the newest
+ * RUN_CLIENTS are kept. The process that executes the command calls it, because the library
+ * compares its id.
  */
 #ifndef CREMA_COLLECTOR_CMD_RUN_CLIENT_H
 #define CREMA_COLLECTOR_CMD_RUN_CLIENT_H
@@ -12,8 +13,8 @@
 
 #define RUN_CLIENTS 200
 
-/* Names the file in the environment; without a folder for it nothing is recorded. `dir` as given.
- */
+/* Puts the file's name into the environment; without a folder for it nothing is recorded.
+ * `dir` as given. */
 void run_client_set(const char *dir, uint64_t begin_mono_ns);
 
 #endif

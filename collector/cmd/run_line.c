@@ -29,14 +29,14 @@ struct process {
 	uint64_t pid, start_ticks;
 };
 
-/* What the records say of the command's workers. */
+/* Numbers from the records of the command's workers. */
 struct sums {
 	const struct process *workers;
 	size_t n;
-	size_t known; /* that these records are of */
+	size_t known; /* to which these records belong */
 	size_t runs, tasks, failed, unfinished;
 	double last_start;
-	bool is_last; /* no run began after the one that was found */
+	bool is_last; /* no run began after the one found */
 	char id[RUN_ID_BYTES];
 	struct value khz;
 	double cpu_percent; /* NAN: unknown */
@@ -187,7 +187,8 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 	}
 }
 
-/* In the child: a line again and again, the newest is the best, until nothing is under way. */
+/* In the child: prints a line repeatedly, each better than the one before, until nothing is
+ * running. */
 static void child(int out, const char *dir, struct sums *s)
 {
 	char line[PATH_MAX + 256];
@@ -205,7 +206,7 @@ static void child(int out, const char *dir, struct sums *s)
 	}
 }
 
-/* Whole lines as they come, until the child ends or the time is up. */
+/* Reads whole lines until the child ends or the time is up. */
 static bool listen_to(int in, char *line, size_t size)
 {
 	uint64_t end = clock_mono_ns() + RUN_LINE_MS * UINT64_C(1000000);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run_line.h - the line that `crema run` ends with: what was measured, and what to type next.
+ * run_line.h - the line that `crema run` prints at the end: what was measured, and what to
+ * type next.
  *
  *	run_line_begin(&line);  ... the command runs with CREMA_RUN_FILE ...  run_line_end(&line);
  *
  * Each agent that starts below the command adds its worker's process id and start time to a file,
- * which says whose the records in the state directory are. They are read in a child process for
- * RUN_LINE_MS at most: what is known by then is printed, in one line on standard error.
+ * which identifies the command's records in the state directory. A child process reads them for
+ * RUN_LINE_MS at most; what is known by then is printed as one line on standard error.
  */
 #ifndef CREMA_COLLECTOR_CMD_RUN_LINE_H
 #define CREMA_COLLECTOR_CMD_RUN_LINE_H
@@ -16,11 +17,11 @@
 #define RUN_LINE_MS 1000
 
 struct run_line {
-	char path[PATH_MAX]; /* "": it could not be made */
-	const char *dir;     /* --dir; NULL: the usual one */
+	char path[PATH_MAX]; /* "": it could not be created */
+	const char *dir;     /* --dir; NULL: the default */
 };
 
-/* Makes the file and names it in the environment. */
+/* Creates the file and puts its name into the environment. */
 void run_line_begin(struct run_line *line, const char *dir);
 /* Prints the line and removes the file. */
 void run_line_end(struct run_line *line);

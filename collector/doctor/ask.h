@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask.h - talks to a collector as an agent does, up to its clock, and leaves no record there: a
- * worker exists for a collector only from its HELLO on, which is never sent.
+ * ask.h - talks to a collector as an agent does, up to its clock, without leaving a record.
+ *
+ * A collector only registers a worker after its HELLO, which is never sent.
  */
 #ifndef CREMA_COLLECTOR_DOCTOR_ASK_H
 #define CREMA_COLLECTOR_DOCTOR_ASK_H
@@ -14,10 +15,10 @@
 struct ask {
 	bool connected, tls, challenged, had_token, accepted;
 	bool unproved;		 /* it could not prove that it has our token */
-	uint64_t oldest, newest; /* versions of the protocol it speaks */
-	int64_t offset_ns;	 /* its clock less ours */
-	uint64_t error_ns;	 /* of that: half of the way there and back */
-	char why[512];		 /* where it ended */
+	uint64_t oldest, newest; /* versions of the protocol that it supports */
+	int64_t offset_ns;	 /* its clock minus ours */
+	uint64_t error_ns;	 /* error of that: half of the round trip */
+	char why[512];		 /* where the exchange ended */
 };
 
 /* 0: accepted, with its clock; else -errno with `why`. It takes at most ten seconds. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* calibrate.c - the verdict on a file system, and where it is kept (calibrate.h). */
+/* calibrate.c - determines the verdict on a file system, and stores it (calibrate.h). */
 #include "collector/doctor/calibrate.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define ABOUT "calibration"
 #define DATE_BYTES 16
 
-/* By the number of the mount: a file's device is not the mount's on btrfs. */
+/* By the mount's number: on btrfs a file's device is not the mount's. */
 static bool mount_of(int fd, const struct buf *mounts, struct mount *m)
 {
 	struct text rest = {(const char *)mounts->data, mounts->len};
@@ -39,7 +39,7 @@ static bool mount_of(int fd, const struct buf *mounts, struct mount *m)
 	return false;
 }
 
-/* The one of the file's number, else the one that was mounted. */
+/* The block device with the file's device number, else the mounted one. */
 static dev_t device_of(int fd, const struct mount *m)
 {
 	char path[PATH_MAX];
@@ -66,7 +66,7 @@ static void say_way(struct doctor *d, const char *name, const struct way_result 
 			   r->by_device ? "device" : "page cache");
 }
 
-/* All ways: 0 with the verdict's numbers, or -errno. */
+/* Tries all ways: 0 with the verdict's numbers, or -errno. */
 static int try_all(struct doctor *d, struct cold *c, struct verdict *v)
 {
 	struct way_result r;
@@ -92,7 +92,7 @@ static int try_all(struct doctor *d, struct cold *c, struct verdict *v)
 	return 0;
 }
 
-/* Next to its place and renamed: readers find a whole file. */
+/* Written next to its path and renamed: readers find a complete file. */
 static int keep(const struct verdict *v, char *path, char *why, size_t size)
 {
 	struct buf text = BUF_INIT, trouble = BUF_INIT;
@@ -129,7 +129,7 @@ static int keep(const struct verdict *v, char *path, char *why, size_t size)
 	return rc;
 }
 
-/* What follows from the verdict for workers. */
+/* The consequences of the verdict for workers. */
 static void say_verdict(struct doctor *d, const struct verdict *v, int64_t f_type)
 {
 	char name[FSKIND_NAME], figures[CALIBRATION_FIGURES], path[PATH_MAX], why[PATH_MAX + 160];
@@ -212,7 +212,7 @@ static void say_known(struct doctor *d, const struct mount *m, const struct verd
 		doctor_advise(d, "storage bytes are unknown there");
 }
 
-/* Verdicts on the type, of which none applies. */
+/* Verdicts on the type, none of which applies. */
 static void say_stale(struct doctor *d, const struct mount *m, const struct buf *text,
 		      const struct verdict *here)
 {

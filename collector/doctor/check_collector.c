@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_collector.c - the collectors that workers here send to, and the status page. */
+/* check_collector.c - checks the collectors that workers here send to, and the status page. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -151,7 +151,7 @@ static void say_stuck(void *arg, const char *text)
 	doctor_advise(d, "crema stuck shows the task's chunk");
 }
 
-/* What crema stuck shows, of calls that no task should be in. */
+/* What `crema stuck` shows, but only calls that no task should be in. */
 static void look_at_stuck(struct doctor *d, const json_t *live)
 {
 	size_t n = stuck_each(live, STUCK_SECONDS, say_stuck, d);
@@ -169,7 +169,7 @@ static void look_at_stuck(struct doctor *d, const json_t *live)
 	}
 }
 
-/* Asked only where a page was named, or a collector of this machine is looked at. */
+/* Only if a page was given, or a collector on this machine is checked. */
 static void look_at_page(struct doctor *d)
 {
 	char why[5000];

@@ -40,7 +40,7 @@ size_t cold_size(uint64_t free_bytes)
 	return n < COLD_LEAST ? 0 : n > COLD_MOST ? COLD_MOST : (size_t)n;
 }
 
-/* Blocks that no file system can make smaller or find twice. */
+/* Blocks that a file system can neither compress nor deduplicate. */
 static void fill(uint64_t *block, uint64_t *state)
 {
 	for (size_t i = 0; i < COLD_MIB / sizeof(*block); i++) {
@@ -51,7 +51,7 @@ static void fill(uint64_t *block, uint64_t *state)
 	}
 }
 
-/* direct: past the page cache, which also takes out what is in there. */
+/* direct: bypasses the page cache, which also drops the pages in it. */
 static int put(struct cold *c, bool direct)
 {
 	uint64_t *block = aligned_alloc(COLD_MIB, COLD_MIB);
@@ -76,7 +76,7 @@ static int put(struct cold *c, bool direct)
 	return rc;
 }
 
-/* Nothing may end us while it has a name; then only the kernel can end it. */
+/* While it has a name, no signal may end us; then only the kernel can. */
 static int open_nameless(struct cold *c, const char *folder)
 {
 	char path[PATH_MAX];
@@ -129,7 +129,8 @@ static int make(struct cold *c, const char *path)
 		  : 0;
 }
 
-/* The kernel shows the cached pages of a file only to who owns it or may write to it. */
+/* The kernel reports the cached pages of a file only to its owner or to those who may write to
+ * it. */
 static int take(struct cold *c, const char *path, const struct stat *st)
 {
 	off_t hole;
@@ -212,7 +213,7 @@ int cold_drop(struct cold *c)
 {
 	ssize_t left = try_to_drop(c);
 
-	/* What is mapped elsewhere stays, unless it is written past the cache. */
+	/* Pages mapped elsewhere stay, unless they are written past the cache. */
 	if (left > 0 && c->made && !put(c, true))
 		left = cold_resident(c, 0, c->size);
 	if (left < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* doctor.c - the list of what was found, as text and as JSON. */
+/* doctor.c - the list of results, as text and as JSON. */
 #include "collector/doctor/doctor.h"
 
 #include <errno.h>

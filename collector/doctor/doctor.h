@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * doctor.h - what `crema doctor` looks at, and the list of what it found.
+ * doctor.h - the checks of `crema doctor`, and the list of their results.
  *
- * A look adds lines; each is ok, a warning (numbers will be missing), bad (nothing or wrong things
- * are measured), or unknown (could not be looked at), and says what to do unless it is ok. Looks
- * change nothing: no file, no record in a journal; only a calibration keeps its verdict. One
- *thread.
+ * A check adds lines. Each is ok, a warning (numbers will be missing), bad (nothing or wrong values
+ * are measured), or unknown (could not be checked), with advice unless it is ok. Checks change
+ * nothing: no file, no record in a journal; only a calibration stores its verdict. One thread.
  *
  *	doctor.c		the list, as text and JSON
  *	machine.c		kernel, shared memory, limits, clocks of this machine
- *	process.c, layer.c	one process of /proc; who above it lost LD_PRELOAD
- *	workers.c		Dask's workers here: measured, by which agent, told to whom
- *	calibrate.c, ways.c	file systems: are their storage charges right?
- *	ask.c, collector.c	a collector, as an agent would talk to it; its page
+ *	process.c, layer.c	one process of /proc; which parent lost LD_PRELOAD
+ *	workers.c		Dask's workers here: whether they are measured, by which agent
+ *	calibrate.c, ways.c	file systems: whether their storage charges are right
+ *	ask.c, check_collector.c	a collector, as an agent would talk to it; its page
  */
 #ifndef CREMA_COLLECTOR_DOCTOR_DOCTOR_H
 #define CREMA_COLLECTOR_DOCTOR_DOCTOR_H
@@ -35,27 +34,28 @@ struct doctor {
 	size_t n;
 	int error;
 	const char *library;   /* the preload library of this installation; NULL: none found */
-	const char *collector; /* given address; NULL: what workers here have */
+	const char *collector; /* given address; NULL: that of the workers here */
 	const char *page, *token_file;
-	size_t stuck;			    /* lines said of it */
-	int only;			    /* pid of the one worker to look at; 0: all */
+	size_t stuck;			    /* number of lines about it */
+	int only;			    /* pid of the only worker to check; 0: all */
 	struct doctor_target {		    /* where agents here send to, each once */
-		char *address, *token_file; /* token_file "": the usual one of this user */
-		char *spool;		    /* where they keep what they cannot send; "": unknown */
+		char *address, *token_file; /* token_file "": this user's default */
+		char *spool;		    /* where they store unsent records; "": unknown */
 	} * target;
 	size_t targets;
 	size_t workers;
-	bool all_users; /* else this user's workers only */
-	size_t others;	/* workers of other users, not looked at */
+	bool all_users; /* false: only this user's workers */
+	size_t others;	/* workers of other users, not checked */
 };
 
 void doctor_release(struct doctor *d);
-/* A line of text; what follows it is the advice. */
+/* Adds a line of text; doctor_advise() follows with the advice. */
 __attribute__((format(printf, 4, 5))) void doctor_say(struct doctor *d, enum doctor_level level,
 						      const char *about, const char *format, ...);
-/* What to do about the last line. */
+/* Sets the advice for the last line. */
 __attribute__((format(printf, 2, 3))) void doctor_advise(struct doctor *d, const char *format, ...);
-/* Where somebody sends to, with the token of which file, and keeps what he cannot send. */
+/* Adds an address that an agent sends to, with its token file, and the folder for unsent
+ * records. */
 void doctor_target(struct doctor *d, const char *address, const char *token_file,
 		   const char *spool);
 

@@ -7,7 +7,7 @@
 
 #define DEEPEST 64
 
-/* Programs that are known to clean the environment, by the name of their process. */
+/* Programs that are known to clean the environment, by process name. */
 static const struct known {
 	const char *name, *advice;
 } known[] = {
@@ -69,7 +69,7 @@ static void put_command(const struct process *p, char *out, size_t size)
 		snprintf(out, size, "%s", p->name);
 }
 
-/* p has it in its environment and yet it is not loaded. */
+/* p has it in its environment, but it is not loaded. */
 static void not_loaded(const struct process *p, char *text, size_t size, char *advice,
 		       size_t advice_size)
 {

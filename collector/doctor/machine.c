@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* machine.c - what of this machine decides which numbers there can be. */
+/* machine.c - properties of this machine that decide which numbers are available. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,9 +99,9 @@ static void look_at_limits(struct doctor *d)
 	}
 }
 
-#define TELLS_AFTER_NS 50000000u /* of CPU: the kernel writes it down at its ticks */
+#define TELLS_AFTER_NS 50000000u /* CPU time: the kernel updates its count at its ticks */
 
-/* Time spent runnable without a core: without it that is not classified. */
+/* Time spent runnable without a core: otherwise it is unclassified. */
 static void look_at_run_delay(struct doctor *d)
 {
 	char line[128];
@@ -143,7 +143,7 @@ static void look_at_clock(struct doctor *d)
 	}
 }
 
-/* Filters answer ENOSYS or EPERM instead of the kernel. */
+/* Filters return ENOSYS or EPERM instead of the kernel. */
 static void look_at_calls(struct doctor *d)
 {
 	static const struct {
@@ -158,7 +158,7 @@ static void look_at_calls(struct doctor *d)
 	};
 
 	for (size_t i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
-		/* Arguments that are refused, so that nothing happens. */
+		/* Invalid arguments, so that nothing happens. */
 		long r = syscall(call[i].number, ~0u, 0u, ~0u);
 		int err = r < 0 ? errno : 0;
 
@@ -172,7 +172,7 @@ static void look_at_calls(struct doctor *d)
 	}
 }
 
-/* What crema never uses is named, so that nobody looks for it. */
+/* Lists what crema never uses, so that users do not search for it. */
 static void look_at_unused(struct doctor *d)
 {
 	char line[256];
@@ -186,7 +186,7 @@ static void look_at_unused(struct doctor *d)
 			   "paranoid level %s: crema does not need them", line);
 }
 
-/* The library opens it in workers; so do we, to see whether it is there. */
+/* The library opens it in workers; so do we, to see whether it exists. */
 static void look_at_libunwind(struct doctor *d)
 {
 	void *library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);

@@ -75,7 +75,7 @@ static void look_at_maps(struct process *p)
 	buf_release(&maps);
 }
 
-/* How its program is linked: a static one has no loader, musl's has its own. */
+/* How its program is linked: a static one has no loader, and musl has a different one. */
 static void look_at_program(struct process *p)
 {
 	char link[64], loader[256] = "";
@@ -162,7 +162,8 @@ static bool says(const struct process *p, const char *text)
 	return false;
 }
 
-/* `dask worker` (dask-worker, dask_worker) run by Python; a wrapper's words name it, too. */
+/* `dask worker` (dask-worker, dask_worker) run by Python; a wrapper's command line contains
+ * it, too. */
 static bool runs_dask_worker(const struct process *p)
 {
 	const char *word, *program = dirs_base(process_word(p, 0), "");
@@ -179,7 +180,7 @@ static bool runs_dask_worker(const struct process *p)
 	return false;
 }
 
-/* An agent outlives its worker, with the worker's shared memory mapped. */
+/* An agent outlives its worker, and has the worker's shared memory mapped. */
 bool process_is_agent(const struct process *p)
 {
 	return !strcmp(dirs_base(process_word(p, 0), ""), "crema-agent");
@@ -187,7 +188,7 @@ bool process_is_agent(const struct process *p)
 
 /*
  * `dask worker` is the nanny, or with --no-nanny the worker. A nanny's worker is a child that
- * multiprocessing has spawned; a LocalCluster's is known by its counters only.
+ * multiprocessing has spawned; that of a LocalCluster is only recognizable by its counters.
  */
 enum process_kind process_kind(const struct process *p)
 {

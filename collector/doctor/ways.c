@@ -21,13 +21,13 @@
 
 #define TRIES 3
 #define SLOT ((size_t)128 << 10) /* scattered reads: one in each */
-#define SCATTERED 5003		 /* bytes of each, at an odd place */
+#define SCATTERED 5003		 /* bytes of each, at an unaligned offset */
 #define SMALL 12289
 #define LARGE ((size_t)768 << 10)
 #define SETTLE_NS 10000000
 #define SETTLES 100
 
-/* What one thread reads: [at, at + bytes) of the file. */
+/* The part that one thread reads: [at, at + bytes) of the file. */
 struct part {
 	const struct cold *c;
 	const struct way *way;
@@ -39,13 +39,13 @@ struct part {
 
 struct way {
 	const char *name;
-	int (*read)(struct part *p); /* adds what it touches to p->r.needed_bytes; 0 or -errno */
+	int (*read)(struct part *p); /* adds the touched bytes to p->r.needed_bytes; 0 or -errno */
 	int advice, map_advice;
 	size_t threads;
 	bool warm, direct;
 };
 
-/* Blocks of `step` bytes at most, until the part's end. */
+/* Blocks of at most `step` bytes, until the part's end. */
 static int read_on(struct part *p, size_t step, bool at_position)
 {
 	char *block = malloc(step);
@@ -95,7 +95,7 @@ static int read_vectors(struct part *p)
 	return rc;
 }
 
-/* The slots in an order that no read-ahead takes for a sequence. */
+/* The slots in an order that read-ahead does not recognize as sequential. */
 static size_t slot(const struct part *p, size_t i)
 {
 	size_t n = p->bytes / SLOT;
@@ -224,7 +224,7 @@ static void *read_part(void *arg)
 	return NULL;
 }
 
-/* What it has read, for whomever. */
+/* What it has read, for any process. */
 static bool device_bytes(const struct cold *c, uint64_t *bytes)
 {
 	char text[512];
@@ -239,7 +239,7 @@ static bool device_bytes(const struct cold *c, uint64_t *bytes)
 	return true;
 }
 
-/* Read-ahead may be under way when a read returns. */
+/* Read-ahead may be in progress when a read returns. */
 static ssize_t settled(const struct cold *c, size_t at, size_t n)
 {
 	ssize_t now = cold_resident(c, at, n), before = -1;
@@ -260,7 +260,7 @@ void ways_judge(struct way_result *all, const struct way_result *thread, size_t 
 		pages = pages && thread[i].charged_bytes == thread[i].fetched_bytes &&
 			thread[i].fetched_bytes >= thread[i].needed_bytes;
 	}
-	/* A file system may keep compressed data in a cache of its own, and read nothing. */
+	/* A file system may keep compressed data in its own cache, and read nothing. */
 	all->by_device = !pages && all->has_device && all->charged_bytes == all->device_bytes &&
 			 (all->charged_bytes || all->device_seen);
 	all->right = pages || all->by_device;
@@ -289,7 +289,7 @@ static int run_threads(struct part *part, size_t threads)
 	return rc;
 }
 
-/* What came into the cache, of one thread also by read-ahead behind its part. */
+/* What came into the cache; for a single thread, also by read-ahead after its part. */
 static int find_fetched(struct cold *c, struct part *part, size_t threads, ssize_t before)
 {
 	for (size_t i = 0; i < threads; i++) {
@@ -351,7 +351,7 @@ int ways_try(struct cold *c, size_t way, struct way_result *r)
 	int rc = 0;
 
 	c->why[0] = '\0';
-	/* A second time, since memory may have been short, and others may use the device. */
+	/* Repeated, since memory may have been short, and others may use the device. */
 	for (int i = 0; i < TRIES; i++) {
 		rc = try_once(c, &ways[way], r);
 		if (rc || r->right)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* workers.c - Dask's workers on this machine: measured, by which agent, told to whom. */
+/* workers.c - Dask's workers on this machine: whether they are measured, by which agent, and
+ * its target. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -17,10 +18,10 @@
 #include "switch.h"
 #include "version.h"
 
-#define AGENT_SILENT_NS 5000000000u /* a living one gives a sign of life each second */
+#define AGENT_SILENT_NS 5000000000u /* a running one updates its heartbeat each second */
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 
-/* The agents that look after worker `pid`: their number; of one of them its target. */
+/* Counts the agents of worker `pid`; the target of one of them. */
 static int agents_of(pid_t pid, char *target, size_t size)
 {
 	char text[16];
@@ -77,7 +78,7 @@ static void say_facts(struct doctor *d, const struct process *p, const struct vi
 	buf_release(&text);
 }
 
-/* What the shim has noted about itself: missing things, refusals. */
+/* The shim's notes: missing features, refusals. */
 static void say_notes(struct doctor *d, const struct process *p, const struct view *v)
 {
 	for (uint32_t i = 0; i < CREMA_SHM_NOTES; i++) {
@@ -105,7 +106,7 @@ static void token_of(const struct process *p, char *out, size_t size)
 		snprintf(out, size, "%s%s", home ? home : "", home ? "/.config/crema/token" : "");
 }
 
-/* Where the worker's agent keeps what it cannot send, and its agent.log (dirs_state()). */
+/* Where the worker's agent stores unsent records, and its agent.log (dirs_state()). */
 static void spool_of(const struct process *p, char *out, size_t size)
 {
 	const char *dir = process_env(p, "CREMA_DIR"), *home = process_env(p, "HOME");
@@ -120,7 +121,7 @@ static void spool_of(const struct process *p, char *out, size_t size)
 			 home ? "/.local/state/crema/spool" : "");
 }
 
-/* A worker's collector, and what its agent needs for it. */
+/* Adds a worker's collector, and what its agent needs for it. */
 static void add_target(struct doctor *d, const struct process *p, const char *address)
 {
 	const char *insecure = process_env(p, "CREMA_INSECURE");

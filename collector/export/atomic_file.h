@@ -2,8 +2,8 @@
 /*
  * atomic_file.h - a file that appears whole or not at all.
  *
- *	atomic_file_init(&d, path);  ... sink_puts(&d.sink, text) ...;  rc = atomic_file_end(&d,
- * why);
+ *	atomic_file_init(&d, path);  ... sink_puts(&d.sink, text) ...
+ *	rc = atomic_file_end(&d, why);
  *
  * The file is written in the target's folder under a new random name, ".NAME.crema-XXXXXX", and
  * renamed at the end. A symbolic link is followed: its target is replaced, the link stays. An

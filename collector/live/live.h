@@ -104,8 +104,7 @@ struct live_prefix {
 struct live_cluster {
 	uint64_t total[LIVE_VALUES];   /* sums over all workers ever seen; never decrease */
 	uint64_t without[LIVE_VALUES]; /* workers that could not count this value, or not always */
-	uint64_t workers_seen, workers_counted, gone_ended,
-		gone_killed; /* counted: have sent totals */
+	uint64_t workers_seen, workers_counted, gone_ended, gone_killed; /* counted: sent totals */
 	uint64_t connected, silent, lost, with_notes, near_limit;
 	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
 	double threads, running, executing, ready, long_running, fetching;

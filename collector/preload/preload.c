@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* preload.c - finds the library, tries it on a harmless program, and becomes the command. */
+/* preload.c - finds the library, tests it with a harmless program, and executes the command. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -62,7 +62,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* The child's status, and the first bytes that it printed; a child that hangs is killed. */
+/* The child's status, and the first bytes that it printed; kills a child that hangs. */
 static int trial_wait(pid_t child, int err_fd, char *text, size_t size, int *status)
 {
 	struct pollfd wait = {.fd = err_fd, .events = POLLIN};
@@ -73,7 +73,7 @@ static int trial_wait(pid_t child, int err_fd, char *text, size_t size, int *sta
 
 	text[0] = '\0';
 	for (;;) {
-		/* The order matters: what was printed before the end is in the pipe by then. */
+		/* The order matters: output from before the end is in the pipe by then. */
 		pid = waitpid(child, status, WNOHANG);
 		n = 1;
 		if (poll(&wait, 1, pid ? 0 : TRIAL_POLL_MS) > 0)
@@ -122,7 +122,8 @@ int preload_try(const char *library, char *why, size_t size)
 
 	if (pipe2(pipe_fd, O_CLOEXEC))
 		return trial_verdict(-errno, 0, text, why, size);
-	/* An inherited "ignore" of SIGCHLD would take the status from us; the command keeps it. */
+	/* An inherited "ignore" of SIGCHLD would prevent us from getting the status; the command
+	 * keeps it. */
 	sigaction(SIGCHLD, &usual, &before);
 	child = fork();
 	if (child == 0)
@@ -154,9 +155,9 @@ int preload_set(const char *library)
 	return err;
 }
 
-/* A link without spaces to the library's folder (the agent is found from there, too), in the state
- * directory; it stays, because processes load the library through it as long as the command runs.
- */
+/* Makes a link without spaces to the library's folder in the state directory (the agent is found
+ * through it, too). It is not removed, because processes load the library through it as long as the
+ * command runs. */
 static int link_folder(const char *library, char *out, size_t size)
 {
 	char folder[PATH_MAX], state[PATH_MAX], name[32], link[PATH_MAX], target[PATH_MAX];

@@ -20,18 +20,18 @@
 #define JOB_MS (60 * 60000) /* a large journal of an older crema gets all of them at once */
 #define NICE 10
 #define STALE_SECONDS 600
-#define WHOLE_BYTES (UINT64_C(32) << 20) /* nobody waits: little memory matters more */
+#define WHOLE_BYTES (UINT64_C(32) << 20) /* not urgent: little memory matters more */
 
 struct footers {
 	struct loop *loop;
 	struct journal *journal;
 	const char *dir, *journal_dir;
 	struct loop_job *job;
-	uint64_t segments; /* at the last look */
-	uint64_t tasks;	   /* ended when the cluster last fell idle */
-	int64_t totals_ms; /* when its runs are over; 0: their totals are written */
+	uint64_t segments; /* at the last check */
+	uint64_t tasks;	   /* number ended when the cluster last became idle */
+	int64_t totals_ms; /* when its runs are completed; 0: their totals are written */
 	uint64_t done_ns,
-		until_ns; /* segments created before have theirs; so will have, by the job */
+		until_ns; /* segments created before have theirs; will have, after the job */
 	bool failed;
 };
 
@@ -54,7 +54,7 @@ static bool is_left(const char *path, const char *journal_dir, const char *name)
 	       errno == ENOENT;
 }
 
-/* Those of segments that have gone, and what a killed child has left. */
+/* Removes footers of segments that are gone, and what a killed child has left. */
 static void tidy(const char *folder, const char *journal_dir)
 {
 	char path[PATH_MAX];
@@ -129,7 +129,7 @@ static void on_job_done(void *arg, int result, struct buf *out)
 		f->done_ns = f->until_ns;
 }
 
-/* The runs that ended when the cluster fell idle are in whole segments then. */
+/* The runs that ended before the cluster became idle are in complete segments then. */
 static bool have_ended(struct footers *f, const struct live *live)
 {
 	int64_t now = loop_now_ms(f->loop);

@@ -3,11 +3,11 @@
  * footers.h - writes the footer of each finished segment (model/footer.h) and the totals of each
  * finished run (runs/run_totals.h).
  *
- * In a child process, after the start, whenever a segment was begun, and TOTALS_SETTLED_SECONDS
- * after the cluster fell idle, when a segment begins as well: a footer costs reading its segment
- * once, totals reading the run once. The last segment gets its own when the collector ends; where
- * that was killed, at the next start. Footers without a segment are removed. Nothing depends on
- * them: a folder that cannot be written costs the reports' time, and one line reports it.
+ * A child process does it after the start, whenever a segment was begun, and TOTALS_SETTLED_SECONDS
+ * after the cluster became idle, when a segment begins as well. A footer requires reading its
+ * segment once, totals require reading the run once. The last segment gets its footer when the
+ * collector ends or, if that was killed, at the next start. Footers without a segment are removed.
+ * They are optional: if the folder is not writable, reports take longer, and one line reports it.
  */
 #ifndef CREMA_COLLECTOR_RETAIN_FOOTERS_H
 #define CREMA_COLLECTOR_RETAIN_FOOTERS_H
@@ -23,10 +23,10 @@ struct footers *footers_new(struct loop *loop, struct journal *journal, const ch
 			    const char *journal_dir);
 /* Once a second. */
 void footers_tick(struct footers *footers, const struct live *live);
-/* At the end, once the journal is closed: of the last segment; frees it. */
+/* After the journal is closed: writes the last segment's footer, and frees everything. */
 void footers_end(struct footers *footers, uint64_t segment_ns);
 
-/* Footers of the segments created from then on and before: 0 or -errno. */
+/* Writes footers of segments created from from_ns on and before the other time: 0 or -errno. */
 int footers_write(const char *dir, const char *journal_dir, uint64_t from_ns, uint64_t before_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retain.c - when to look for runs to drop, and what to log about it. */
+/* retain.c - schedules the check for runs to drop, and logs its results. */
 #include "collector/retain/retain.h"
 
 #include <errno.h>
@@ -15,9 +15,9 @@
 #include "common/units.h"
 
 #define JOB_MS (30 * 60000)
-#define LOOK_MS 60000 /* between looks when nothing happens */
+#define LOOK_MS 60000 /* between checks if nothing happens */
 #define NICE 10
-#define WORK_TIMES 20 /* reading the journal without success may take this part of the time */
+#define WORK_TIMES 20 /* reading the journal without success may take this fraction of the time */
 
 struct retain {
 	struct loop *loop;
@@ -25,8 +25,8 @@ struct retain {
 	struct retain_config config;
 	struct loop_job *job;
 	struct retain_result last;
-	uint64_t tasks;	   /* ended at the last look */
-	uint64_t segments; /* at the last look */
+	uint64_t tasks;	   /* number ended at the last check */
+	uint64_t segments; /* at the last check */
 	int64_t next_ms, began_ms;
 	bool idle, failed;
 	uint64_t current_ns; /* for the job */
@@ -57,7 +57,7 @@ uint64_t retain_segment_bytes(uint64_t max_bytes)
 	return bytes < RETAIN_SEGMENT_MIN ? RETAIN_SEGMENT_MIN : bytes;
 }
 
-/* Whether there can be anything to drop: the journal's size and its oldest segment. */
+/* Whether there can be anything to drop: checks the journal's size and its oldest segment. */
 static bool is_worth_it(const struct retain *retain)
 {
 	uint64_t now = clock_real_ns();
@@ -119,7 +119,7 @@ static void on_job_done(void *arg, int result, struct buf *out)
 	}
 	retain->failed = false;
 	memcpy(&r, out->data, sizeof(r));
-	if (r.dropped) /* there may be more of them than could be read in time */
+	if (r.dropped) /* there may be more of them than it could read in time */
 		retain->next_ms = now + LOOK_MS;
 	r.over[sizeof(r.over) - 1] = '\0';
 	say(retain, &r);

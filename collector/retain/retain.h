@@ -33,27 +33,27 @@
 
 #define RETAIN_SETTLED_PLAIN_NS UINT64_C(600000000000) /* without Dask: as PLAIN_IDLE_SECONDS */
 #define RETAIN_MARGIN_NS UINT64_C(15000000000) /* a run needs samples from this long before it */
-#define RETAIN_SEGMENTS 16u		       /* max_bytes are at least this many segments */
+#define RETAIN_SEGMENTS 16u		       /* max_bytes allows at least this many segments */
 #define RETAIN_SEGMENT_MIN (64u << 10)
 
 struct retain_config {
 	const char *dir, *journal_dir; /* must outlive it */
-	uint64_t keep_ns, max_bytes;   /* 0: no bound */
+	uint64_t keep_ns, max_bytes;   /* 0: no limit */
 	uint64_t whole_bytes;	       /* to read at once (runs/read_runs.h); 0: 32 MiB */
-	journal_head state;	       /* the checkpoint of what goes; NULL: there is none */
+	journal_head state;	       /* the checkpoint of dropped segments; NULL: none */
 	void *state_arg;
 };
 
-/* The two options' texts, NULL: not given. 0, or -EINVAL after one line that says what is wrong. */
+/* The texts of the two options, NULL: not given. 0, or -EINVAL after a line about the error. */
 int retain_parse(struct retain_config *config, const char *keep, const char *max_bytes);
 
-/* What the child tells. */
+/* The child's report. */
 struct retain_result {
 	uint64_t dropped;	 /* runs, this time */
-	uint64_t dropped_before; /* runs, earlier */
+	uint64_t dropped_before; /* runs, before */
 	uint64_t unlinked, unlinked_bytes;
 	uint64_t bytes; /* of the journal afterwards */
-	char over[256]; /* why it is still larger than it should be; "": it is not */
+	char over[256]; /* why it is still larger than allowed; "": it is not */
 };
 
 struct retain;
@@ -63,14 +63,14 @@ struct retain *retain_new(struct loop *loop, struct journal *journal,
 void retain_free(struct retain *retain);
 /* Once a second. */
 void retain_tick(struct retain *retain, const struct live *live);
-/* One line for people while the journal is larger than it should be, else "". */
+/* One line for people while the journal is larger than allowed, else "". */
 const char *retain_text(const struct retain *retain);
 void retain_get(const struct retain *retain, struct retain_result *last,
 		struct retain_config *config);
-/* How large segments should be for this bound. */
+/* The appropriate size of segments for this limit. */
 uint64_t retain_segment_bytes(uint64_t max_bytes);
 
-/* In the child: drops what is to be dropped of the segments created before `current_ns`. */
+/* In the child: drops what is due among the segments created before `current_ns`. */
 int retain_run(const struct retain_config *config, uint64_t current_ns, uint64_t now_ns,
 	       struct retain_result *result);
 

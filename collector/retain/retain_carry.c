@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retain_carry.c - the latest of each worker, gathered from segments that are to go. */
+/* retain_carry.c - gathers each worker's latest data from segments that are to be dropped. */
 #include "collector/retain/retain_carry.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 #include "common/pack.h"
 #include "common/walk.h"
 
-/* By the worker's place in the model. */
+/* By the worker's index in the model. */
 struct carried {
 	uint64_t totals_boot_ns;
-	struct buf totals, clocks, goodbye; /* messages as they came */
+	struct buf totals, clocks, goodbye; /* messages, unchanged */
 };
 
 struct carry {
 	struct model m; /* only workers, their streams, and modules */
 	ARRAY(struct carried) workers;
-	struct buf modules; /* messages: each module's first one, whoever sent it */
+	struct buf modules; /* messages: the first one for each module, from any worker */
 	uint32_t modules_n;
 };
 
@@ -59,7 +59,7 @@ static void take_totals(struct carried *c, const uint8_t *p, size_t n)
 	keep(&c->totals, p, n);
 }
 
-/* A footer has a module of the worker that named it first in its segment, for all others. */
+/* In a footer, only the worker that named a module first in its segment has it. */
 static void take_module(struct carry *carry, const uint8_t *p, size_t n)
 {
 	size_t before = carry->m.module_table.n;
@@ -100,7 +100,7 @@ static void take_message(struct carry *carry, struct carried *c, const uint8_t *
 	}
 }
 
-/* By frames: of the present file, and of a segment without a footer */
+/* From frames: of the current file, and of a segment without a footer */
 
 static void take_messages(struct carry *carry, struct carried *c, const unsigned char *raw,
 			  size_t n)
@@ -143,7 +143,7 @@ static int take_frame(void *arg, const struct crema_frame_header *head, const un
 	return 0;
 }
 
-/* By a footer */
+/* From a footer */
 
 static int take_item(void *arg, const msgpack_object_array *item)
 {
@@ -172,7 +172,7 @@ static int take_item(void *arg, const msgpack_object_array *item)
 
 /* Reading */
 
-/* What a footer gave before it turned out to be none is in the segment, too. */
+/* Anything that an invalid footer passed on before is also in the segment. */
 static int read_segment(struct carry *carry, const struct retain_config *config, const char *name)
 {
 	char path[PATH_MAX], footers[PATH_MAX];
@@ -186,7 +186,7 @@ static int read_segment(struct carry *carry, const struct retain_config *config,
 	if (rc == 1 || rc == -ENOMEM)
 		return rc == 1 ? 0 : rc;
 	rc = framefile_read(path, take_frame, carry, NULL);
-	return rc == -ENOMEM ? rc : 0; /* what cannot be read is lost, there or not */
+	return rc == -ENOMEM ? rc : 0; /* unreadable data is lost in any case */
 }
 
 static int read_all(struct carry *carry, const struct retain_config *config, const struct model *m,
@@ -210,7 +210,7 @@ static int read_all(struct carry *carry, const struct retain_config *config, con
 
 /* Writing */
 
-/* Of several streams any will do: what is carried has no fields of tasks. */
+/* Any stream will do: carried messages have no task fields. */
 static struct crema_frame_header head_of(uint8_t type, const struct worker *w, bool goes_on)
 {
 	struct crema_frame_header head =
@@ -231,7 +231,7 @@ static int pack_state(const struct worker *w, bool goes_on, struct buf *out)
 	return frame_encode_buf(out, &head, packed_map_end(&map));
 }
 
-/* modules: of all workers; NULL: not with this one's. */
+/* modules: of all workers; NULL: not with this one. */
 static int pack_messages(const struct worker *w, const struct carried *c, bool goes_on,
 			 const struct carry *modules, struct buf *out)
 {
@@ -265,13 +265,13 @@ static int pack_worker(const struct worker *w, const struct carried *c, bool goe
 	rc = pack_state(w, goes_on, out);
 	if (!rc)
 		rc = pack_messages(w, c, goes_on, modules, out);
-	if (rc == -EMSGSIZE && modules) /* names of libraries only; call sites keep addresses */
+	if (rc == -EMSGSIZE && modules) /* loses only library names; call sites keep addresses */
 		rc = pack_messages(w, c, goes_on, NULL, out);
 	return rc;
 }
 
-/* The workers that go on, with what modules there are at the first; or those that do not, but have
- * not ended either: they may come back. */
+/* Packs the workers that continue, with all modules in the first; or those that neither continue
+ * nor ended: they may come back. */
 static int pack_workers(struct carry *carry, const struct model *m, size_t first_kept, bool go_on,
 			bool *modules, struct buf *out)
 {

@@ -41,13 +41,13 @@ int choice_see(void *choice, const struct run *r, size_t at, size_t n)
 	return 0;
 }
 
-/* When it ended; as far as it is known, of one whose totals are not. */
+/* When it ended, as far as known if its totals are not. */
 static double stop_of(const struct run *r)
 {
 	return r->totals ? (double)r->totals->stop_ns / 1e9 : r->stop;
 }
 
-/* One with spans has its totals, or is not over. */
+/* Whether it has its totals or is not completed; only for runs with spans. */
 static bool is_settled(const struct choice *c, const struct run *r)
 {
 	double quiet = r->plain ? (double)RETAIN_SETTLED_PLAIN_NS / 1e9 : TOTALS_SETTLED_SECONDS;
@@ -57,14 +57,13 @@ static bool is_settled(const struct choice *c, const struct run *r)
 	return !isnan(stop_of(r)) && stop_of(r) + quiet < (double)c->now_ns / 1e9;
 }
 
-/* When the segment's last frame came, at the latest. */
+/* The latest possible time of the segment's last frame. */
 static uint64_t segment_end_ns(const struct choice *c, size_t i)
 {
 	return i + 1 < c->m.segments.n ? c->m.segments.v[i + 1].created_ns : UINT64_MAX;
 }
 
-/* The oldest segment that a run needs: with its first record, or with what was sampled shortly
- * before it. */
+/* The oldest segment that a run needs: with its first record, or with samples shortly before it. */
 static size_t first_needed(const struct choice *c, size_t at)
 {
 	double start = c->runs.v[at].start;
@@ -90,7 +89,7 @@ static void choose_old(struct choice *c)
 	}
 }
 
-/* The first segment that must stay; *by: the run that needs it, if it is one. */
+/* The first segment that must stay; *by: the run that needs it, if any. */
 static size_t first_kept(const struct choice *c, const struct run **by)
 {
 	size_t i, need, kept = 0;
@@ -108,7 +107,7 @@ static size_t first_kept(const struct choice *c, const struct run **by)
 	return kept;
 }
 
-/* The runs go one after the other until what is left is small enough. */
+/* Drops one run after the other until the rest is small enough. */
 static void choose_large(struct choice *c)
 {
 	uint64_t max = c->config->max_bytes, freed = 0;
@@ -149,7 +148,8 @@ void choose_runs(struct choice *c)
 	choose_large(c);
 }
 
-/* Of the segments that nobody needs those go that hold dropped runs, are too old or too many. */
+/* Among the segments that no run needs, drops those that hold dropped runs, are too old or too
+ * many. */
 void choose_segments(struct choice *c)
 {
 	const struct run *by;

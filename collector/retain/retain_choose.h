@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * retain_choose.h - which runs go, and which segments.
+ * retain_choose.h - chooses the runs and segments to drop.
  *
  *	runs_read_each(&c.m, &c.runs, source, choice_see, &c);  choose_runs(&c);
- *	... the totals of those that go ...  choose_segments(&c);  choice_release(&c);
+ *	... the totals of the dropped runs ...  choose_segments(&c);  choice_release(&c);
  *
- * By a survey alone: of each run it keeps its place in the journal. A run that must stay after all
- * may be kept (why = NULL) before choose_segments().
+ * It only needs a survey, and keeps each run's position in the journal. To keep a chosen run after
+ * all, set why = NULL before choose_segments().
  */
 #ifndef CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
 #define CREMA_COLLECTOR_RETAIN_RETAIN_CHOOSE_H
@@ -15,8 +15,8 @@
 #include "collector/retain/retain.h"
 
 struct candidate {
-	size_t first, last; /* segments that have records of it */
-	const char *why;    /* it goes, by this option; NULL: it stays */
+	size_t first, last; /* segments with records of it */
+	const char *why;    /* the option because of which it is dropped; NULL: it stays */
 };
 
 struct choice {
@@ -24,9 +24,9 @@ struct choice {
 	struct model m;
 	struct runs runs;
 	uint64_t now_ns, current_ns;
-	struct candidate *run; /* by their places in `runs` */
+	struct candidate *run; /* by their indexes in `runs` */
 	size_t n;
-	size_t first_kept; /* segments before this one go */
+	size_t first_kept; /* segments before this one are dropped */
 	uint64_t bytes;	   /* of all segments */
 	char *over;
 };

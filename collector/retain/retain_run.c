@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* retain_run.c - surveying the journal, writing what is left of the runs that go, and unlinking. */
+/* retain_run.c - surveys the journal, writes the remains of dropped runs, and unlinks segments. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include "common/log.h"
 
 #define NEW_FOLDER ".new"
-/* Then runs that have still to be read stay until the next time: the child may take JOB_MS. */
+/* After this time, runs that still need reading stay until next time: the child may take JOB_MS. */
 #define LATE_NS (UINT64_C(600) * 1000000000u)
-#define WHOLE_BYTES (UINT64_C(32) << 20) /* nobody waits: little memory matters more */
+#define WHOLE_BYTES (UINT64_C(32) << 20) /* not urgent: little memory matters more */
 
 /* Totals */
 
@@ -34,7 +34,7 @@ static int push(struct choice *c, struct dropped_run *d, const char *why)
 	return 0;
 }
 
-/* A run without spans of its own, which is read once more; or it stays. */
+/* Takes a run without spans to itself, which is read once more; otherwise it stays. */
 static int take(void *arg, const struct run *r, size_t place)
 {
 	struct choice *c = arg;
@@ -82,7 +82,7 @@ static int sync_folder(const char *path)
 	return rc;
 }
 
-/* The whole file beside the journal, synced, then its name in one step. */
+/* Writes the whole file next to the journal and syncs it, then renames it in one step. */
 static int replace_file(const char *dir, const struct buf *frames)
 {
 	char folder[PATH_MAX], path[PATH_MAX], stale[PATH_MAX], name[FRAMEFILE_NAME_BYTES];
@@ -144,7 +144,7 @@ static int write_file(struct choice *c, uint64_t below_ns)
 	return rc;
 }
 
-/* All segments before, those that a killed child has left, too. */
+/* All segments before that, including those that a killed child has left. */
 static int unlink_below(const char *dir, uint64_t below_ns, struct retain_result *result)
 {
 	char **names = NULL, path[PATH_MAX];

@@ -14,7 +14,7 @@
 #include "common/framefile.h"
 #include "version.h"
 
-#define ATTEMPT_BYTES 512u /* in memory, roughly */
+#define ATTEMPT_BYTES 512u /* in memory, approximately */
 
 static int add_span(struct dropped_run *d, const char *name)
 {
@@ -50,7 +50,7 @@ static int add_values(struct model *m, struct dropped_run *d, const struct facts
 			return -ENOMEM;
 		v->id = metric_table[i].id;
 		v->v = metric_table[i].num(facts);
-		if (v->v.type == VALUE_TEXT) /* some are in the facts */
+		if (v->v.type == VALUE_TEXT) /* some belong to the facts */
 			v->v.v.s = intern(m, v->v.v.s);
 	}
 	return 0;
@@ -122,7 +122,7 @@ static int read_batch(const struct reading *reading, const size_t *places, size_
 	return rc < 0 ? rc : 0;
 }
 
-/* In memory, roughly; those without spans of their own are read one by one. */
+/* Approximate memory; runs without spans to themselves are read one by one. */
 static uint64_t run_bytes(const struct reading *reading, size_t place)
 {
 	uint64_t attempts = run_counted(&reading->runs->v[place]);
@@ -160,7 +160,7 @@ struct update {
 	const struct runs_source *source;
 	struct model m;
 	struct runs runs;
-	ARRAY(size_t) missing; /* places in `runs` */
+	ARRAY(size_t) missing; /* indexes in `runs` */
 	struct buf frames;
 };
 
@@ -200,8 +200,8 @@ static int write_file(const struct update *u)
 	return rc ? rc : framefile_replace(folder, RUN_TOTALS_FILE, "totals", 0, &u->frames);
 }
 
-/* With what the survey counted: if more records have come since, it is not believed. The file is
- * written after each run, as reading all of an old journal takes long. */
+/* Stored with the counts of the survey: if more records have come since, the totals are not used.
+ * The file is written after each run, as reading all of an old journal takes long. */
 static int take(void *arg, const struct run *r, size_t place)
 {
 	struct update *u = arg;

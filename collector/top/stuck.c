@@ -12,7 +12,7 @@
 #include "collector/top/top.h"
 
 #define TEXT_BYTES 300
-#define HEARD_SECONDS 10.0 /* an agent that sent nothing for so long */
+#define HEARD_SECONDS 10.0 /* an agent is silent after this long */
 
 static double number(const json_t *row, const char *key)
 {
@@ -21,7 +21,7 @@ static double number(const json_t *row, const char *key)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* "" if it is not known. */
+/* "" if unknown. */
 static const char *text(char *out, const json_t *row, const char *key)
 {
 	top_clean(out, TEXT_BYTES, json_string_value(json_object_get(row, key)));
@@ -115,7 +115,7 @@ static void put_row(FILE *out, const json_t *row)
 		fprintf(out, "    at %s\n", key);
 }
 
-/* In its call, or of one that is in none, since it began. */
+/* How long it has been in its call, or running if it is in none. */
 static double lasted(const json_t *row)
 {
 	double in_call = number(row, "seconds");

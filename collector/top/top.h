@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * top.h - `crema top`: live.json as a screen, or once as plain text.
+ * top.h - `crema top`: shows live.json on a screen, or once as plain text.
  *
- * top_parse() makes a struct of it in which all text is printable ASCII (anything else is '?'), so
- * that no name of a run can steer a terminal; unknown numbers are NAN and shown as "-". top_draw()
- * makes lines of it for any width; the screen and --once show the same lines.
+ * top_parse() converts it to a struct in which all text is printable ASCII (anything else is '?'),
+ * so that no name of a run can control the terminal. Unknown numbers are NAN and shown as "-".
+ * top_draw() makes lines for any width; the screen and --once show the same lines.
  */
 #ifndef CREMA_COLLECTOR_TOP_TOP_H
 #define CREMA_COLLECTOR_TOP_TOP_H
@@ -16,7 +16,7 @@
 
 #define TOP_NAME_BYTES 64
 #define TOP_CALL_BYTES 96
-#define TOP_CALL_SECONDS 2.0 /* a call that lasts longer is shown in place of the usual waits */
+#define TOP_CALL_SECONDS 2.0 /* a longer call is shown in place of the usual waits */
 #define TOP_PLAIN_WIDTH 120  /* of --once */
 
 /* COLUMN(id, title, width, rank): lower ranks stay longer when the screen is narrow */
@@ -45,7 +45,7 @@ struct top_row {
 	char name[TOP_NAME_BYTES];
 	bool silent;
 	double heard;			/* seconds ago */
-	double value[TOP_COLUMN_COUNT]; /* not of name; of waits the share of time that it waits */
+	double value[TOP_COLUMN_COUNT]; /* without name; for waits: the share of time */
 	double threads_in[CREMA_TIMES];
 	char call[TOP_CALL_BYTES]; /* that a task has been in for TOP_CALL_SECONDS; "": none */
 	double call_seconds;
@@ -56,23 +56,23 @@ struct top {
 	double uptime;
 	double connected, silent, lost, ended, killed, threads;
 	double running, ready, done, ok, erred, tasks_killed, remaining, tasks, events;
-	double read, mapped, storage, network, unpacked, cpu; /* bytes a second; cores */
+	double read, mapped, storage, network, unpacked, cpu; /* bytes per second; cores */
 	double threads_in[CREMA_TIMES];
 	double rss, limit, largest, near_limit, spilled;
 	double lost_records, refused_records;
-	bool losses_known;		    /* else there may be more: a worker went silent */
+	bool losses_known;		    /* false: there may be more, as a worker is silent */
 	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
 	char progress[128];		    /* in words; "": idle */
-	double share_done;		    /* of all that there is to do; NAN: not known */
-	char stall[160]; /* why nothing begins or ends; "": it does, or nothing is there */
+	double share_done;		    /* share of the total work; NAN: unknown */
+	char stall[160]; /* why no task begins or ends; "": they do, or there is none */
 	struct top_row *rows;
 	size_t n, cut;
 };
 
-/* Replaces what is in top: 0, -EBADMSG (it is as it was) or -ENOMEM. */
+/* Replaces the contents of top: 0, -EBADMSG (unchanged) or -ENOMEM. */
 int top_parse(struct top *top, const char *json, size_t n);
 void top_release(struct top *top);
-/* Printable ASCII of it, cut to size; NULL: "". */
+/* Copies it as printable ASCII, cut to size; NULL: "". */
 void top_clean(char *dst, size_t size, const char *text);
 
 struct top_view {
@@ -80,8 +80,8 @@ struct top_view {
 	bool reverse;
 	size_t first, rows; /* of the table; rows 0: all */
 	int width;
-	const char *from;    /* who was asked */
-	const char *trouble; /* instead of new numbers; NULL: none */
+	const char *from;    /* address of the collector */
+	const char *trouble; /* shown instead of new numbers; NULL: none */
 };
 
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_TITLES, TOP_ALARM };

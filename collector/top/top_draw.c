@@ -41,7 +41,7 @@ static int compare(const void *pa, const void *pb)
 
 	if (sort_by == TOP_name)
 		return sort_reverse ? -order : order;
-	if (isnan(x) || isnan(y)) /* the unknown last, either way */
+	if (isnan(x) || isnan(y)) /* unknown values last in both directions */
 		return isnan(x) == isnan(y) ? order : isnan(x) ? 1 : -1;
 	if (x != y)
 		return (x > y ? -1 : 1) * (sort_reverse ? -1 : 1);
@@ -75,7 +75,7 @@ static const char *fixed(char *out, double value, int decimals)
 	return out;
 }
 
-/* The two classes that a worker's threads wait for most, "GIL 42% storage 7%". */
+/* The two classes that a worker's threads wait for most: "GIL 42% storage 7%". */
 static void waits_for(char *out, size_t size, const double *threads_in)
 {
 	unsigned int i, k, best;
@@ -125,7 +125,7 @@ __attribute__((format(printf, 3, 4))) static void draw(const struct drawing *d,
 	d->line(d->arg, style, text);
 }
 
-/* "[######----] " where all that there is to do is known; else nothing. */
+/* "[######----] " if the total work is known; else nothing. */
 static void bar(char *out, double share)
 {
 	int i, full = isnan(share) ? 0 : (int)(fmin(share, 1) * BAR_WIDTH);
@@ -165,7 +165,7 @@ static void draw_state(const struct drawing *d)
 	     in_unit(b, t->erred, AS_COUNT), in_unit(c, t->tasks_killed, AS_COUNT));
 }
 
-/* Idle threads, and what the others do: CPU, and each class that has a part. */
+/* Idle threads, and the shares of the others: CPU, and each class with a share. */
 static void draw_threads(const struct drawing *d)
 {
 	const struct top *t = d->top;
@@ -199,7 +199,7 @@ static void draw_rates(const struct drawing *d)
 	     fixed(f, t->cpu, 2));
 }
 
-/* Which columns fit, and how wide the first one may be. */
+/* Which columns fit, and the width of the first one. */
 static int choose(int width, bool shown[TOP_COLUMN_COUNT])
 {
 	int rank, i, used = 0;

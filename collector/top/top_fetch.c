@@ -30,10 +30,10 @@ struct fetch {
 	struct auth_token token;
 	struct tls_settings tls;
 	bool https, running;
-	bool again;	    /* with another nonce */
-	bool asked, proven; /* the collector asks for a proof; this request has one */
+	bool again;	    /* retry with another nonce */
+	bool asked, proven; /* the collector requires a proof; this request has one */
 	uint8_t server_nonce[AUTH_NONCE_BYTES], nonce[AUTH_NONCE_BYTES];
-	bool ours;  /* who answers is a process of this user or of root, here */
+	bool ours;  /* the peer is a process of this user or of root on this machine */
 	bool owned; /* `owner` is known */
 	uid_t owner;
 	CURLcode result;
@@ -64,8 +64,8 @@ static size_t take_head(char *data, size_t size, size_t n, void *arg)
 	return n;
 }
 
-/* Who is at the other end, before anything is sent to him: by his socket of this connection, or by
- * the listening one while nobody has taken it from there. */
+/* Identifies the peer before anything is sent: by its socket of this connection, or by the
+ * listening one while the connection is not accepted yet. */
 static int look_at_peer(void *arg, char *remote, char *local, int remote_port, int local_port)
 {
 	struct net_address from = {.port = (uint16_t)local_port},
@@ -82,7 +82,7 @@ static int look_at_peer(void *arg, char *remote, char *local, int remote_port, i
 	fetch->owned = !socket_owner((void *)&theirs, (void *)&ours, &fetch->owner);
 	if (!fetch->owned) {
 		fetch->owned = !socket_owner((void *)&theirs, NULL, &fetch->owner);
-		/* Taken meanwhile: then its listener may be another one by now. */
+		/* Accepted meanwhile: then the listener may be another one by now. */
 		if (!socket_owner((void *)&theirs, (void *)&ours, &fetch->owner))
 			fetch->owned = true;
 	}
@@ -98,8 +98,8 @@ static void set_options(struct fetch *fetch)
 	curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (fetch->tls.on) {
-		/* As Dask does: who has a certificate of the cluster's own authority belongs to it.
-		 */
+		/* As Dask does: a peer with a certificate of the cluster's own authority
+		 * belongs to it. */
 		curl_easy_setopt(easy, CURLOPT_CAINFO, fetch->tls.ca);
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
@@ -173,7 +173,8 @@ static struct proof proof_of(const struct fetch *fetch)
 	return (struct proof){&fetch->token, "GET", PATH, fetch->server_nonce, fetch->nonce};
 }
 
-/* Into the request's head, for the nonce that the collector gave to this connection. */
+/* Puts the proof for the nonce that the collector gave to this connection into the request's
+ * head. */
 static int put_proof(struct fetch *fetch)
 {
 	char nonce[2 * AUTH_NONCE_BYTES + 1], mac[2 * AUTH_MAC_BYTES + 1], line[256];
@@ -191,7 +192,7 @@ static int put_proof(struct fetch *fetch)
 		 mac);
 	curl_slist_free_all(fetch->headers);
 	fetch->headers = curl_slist_append(NULL, line);
-	/* What is sealed cannot be compressed any more. */
+	/* Sealed data cannot be compressed. */
 	curl_easy_setopt(fetch->easy, CURLOPT_ACCEPT_ENCODING, NULL);
 	curl_easy_setopt(fetch->easy, CURLOPT_HTTPHEADER, fetch->headers);
 	return fetch->headers ? 0 : -ENOMEM;
@@ -208,7 +209,7 @@ static int start(struct fetch *fetch)
 	return 0;
 }
 
-/* Where it was asked for before, the proof comes at once: the connection and its nonce stay. */
+/* If a proof was required before, it is sent at once: the connection and its nonce stay. */
 int fetch_start(struct fetch *fetch)
 {
 	int err = fetch->proven ? put_proof(fetch) : 0;
@@ -230,7 +231,7 @@ static long status_of(const struct fetch *fetch)
 	return status;
 }
 
-/* A proof was asked for: once more with one, if there is a token. */
+/* A proof is required: retries with one, if there is a token. */
 static bool try_proof(struct fetch *fetch)
 {
 	long status = status_of(fetch);
@@ -286,7 +287,7 @@ static void explain_token(const struct fetch *fetch, char *why, size_t size)
 			 fetch->at, fetch->token_path);
 }
 
-/* An answer of the collector, and not of who listens in its place. */
+/* Accepts a response of the collector, not of another process listening in its place. */
 static const struct buf *judge(struct fetch *fetch, char *why, size_t size)
 {
 	struct proof proof = proof_of(fetch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* top_parse.c - live.json into a struct without any text that could steer a terminal. */
+/* top_parse.c - converts live.json to a struct without text that could control the terminal. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -19,7 +19,7 @@ static double number(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* json_string_value() may hold any characters but NUL. */
+/* json_string_value() may contain any characters but NUL. */
 void top_clean(char *dst, size_t size, const char *text)
 {
 	size_t used = 0;
@@ -113,7 +113,7 @@ static int take_rows(struct top *top, const json_t *list)
 	return 0;
 }
 
-/* A collector before the lowest numbers has no "_at_least". */
+/* Older collectors have no "_at_least". */
 static void take_losses(struct top *top, const json_t *complete)
 {
 	double lowest = number(complete, "records_lost_at_least");

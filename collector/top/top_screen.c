@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* top_screen.c - keys, drawing and asking again, in one loop. */
+/* top_screen.c - keys, drawing and requests in one loop. */
 #include "collector/top/top_screen.h"
 
 #include <curses.h>
@@ -20,7 +20,7 @@ struct screen {
 	struct top_view view;
 	bool help, quit;
 	int y;
-	int64_t next_ms; /* when to ask again */
+	int64_t next_ms; /* time of the next request */
 	char trouble[512];
 };
 
@@ -101,7 +101,7 @@ static void scroll_by(struct screen *s, long rows)
 	if (rows < 0 && s->view.first < (size_t)-rows)
 		s->view.first = 0;
 	else
-		s->view.first += (size_t)rows; /* draw() stops at the end */
+		s->view.first += (size_t)rows; /* draw() limits it to the end */
 }
 
 static void on_key(struct screen *s, int key)
@@ -149,7 +149,7 @@ static void on_key(struct screen *s, int key)
 	}
 }
 
-/* Asking */
+/* Requests */
 
 static void on_answer(struct screen *s)
 {
@@ -180,7 +180,7 @@ static void turn(struct screen *s)
 		on_key(s, key);
 }
 
-/* The terminal's other end may be gone: getch() would say ERR forever, at full speed. */
+/* The terminal may be closed: getch() would then return ERR forever, at full speed. */
 static bool terminal_is_there(void)
 {
 	return tcgetpgrp(STDIN_FILENO) >= 0;
@@ -196,7 +196,8 @@ int top_screen(struct fetch *fetch, struct top *top, char *why, size_t size)
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGHUP, &stop, NULL);
-	/* The terminal knows its size; LINES and COLUMNS may be of another one. */
+	/* ncurses gets the size from the terminal; LINES and COLUMNS may be those of another
+	 * one. */
 	unsetenv("LINES");
 	unsetenv("COLUMNS");
 	terminal = newterm(NULL, stdout, stdin);

@@ -2,8 +2,9 @@
 /*
  * top_screen.h - the live screen of `crema top`, with ncurses.
  *
- * Runs until q, SIGINT or SIGTERM; the terminal is as before then. A collector that does not answer
- * is named in the first line, above its last numbers, and asked again each second.
+ * It runs until q, SIGINT or SIGTERM, and then restores the terminal. If the collector does
+ * not respond, the first line reports it above the last numbers, and the request is repeated
+ * each second.
  */
 #ifndef CREMA_COLLECTOR_TOP_TOP_SCREEN_H
 #define CREMA_COLLECTOR_TOP_TOP_SCREEN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http.c - requests and answers of the status page. */
+/* http.c - requests and responses of the status page. */
 #include "collector/web/http.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #define MEMORY_PER_CONNECTION (32u << 10)
 
-/* Gives libmicrohttpd its turn, and asks when it wants the next one. */
+/* Runs libmicrohttpd, and gets the time of its next run. */
 static void run(void *arg)
 {
 	struct http *http = arg;
@@ -102,7 +102,7 @@ static enum MHD_Result answer(struct request *request, const char *url, const ch
 	kind = http_report_kind(url);
 	if (!text && kind == HTTP_KINDS && (verdict == HTTP_GRANTED || verdict == HTTP_LED_BACK))
 		return http_respond_text(connection, 404, "no such page", NULL, NULL);
-	/* Only small answers are sealed. */
+	/* Only small responses are sealed. */
 	if (verdict == HTTP_SEALED && !text)
 		verdict = HTTP_DENIED;
 	if (verdict == HTTP_SEALED)
@@ -126,7 +126,7 @@ static enum MHD_Result handler(void *arg, struct MHD_Connection *connection, con
 	if (!request) {
 		struct http_conn *conn = http_conn_of(connection);
 
-		/* The first call has the headers only; an answer now would end the connection. */
+		/* The first call has only the headers; a response now would end the connection. */
 		request = conn ? calloc(1, sizeof(*request)) : NULL;
 		if (!request)
 			return MHD_NO;
@@ -154,7 +154,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	(void)code;
 	if (!request)
 		return;
-	request->made = true; /* it is not suspended, or it would not end */
+	request->made = true; /* resume it, or it would never end */
 	request->waiting = false;
 	http_report_cancel(request);
 	http_body_drop(request->body);

@@ -18,8 +18,8 @@
 #include "common/proof.h"
 #include "common/socket_owner.h"
 
-#define SESSIONS 64 /* the oldest goes */
-#define CODES 64    /* used ones that would still be good */
+#define SESSIONS 64 /* the oldest is dropped */
+#define CODES 64    /* used ones that have not expired yet */
 #define SESSION_BYTES 32
 #define HTTP_80 80
 
@@ -32,7 +32,7 @@ struct http_access {
 	struct http_access_config config;
 	int64_t began_s;
 	struct session session[SESSIONS];
-	size_t sessions; /* ever made; the last SESSIONS of them are there */
+	size_t sessions; /* ever made; the last SESSIONS of them are kept */
 	struct {
 		uint8_t id[16];
 		int64_t until_s;
@@ -63,7 +63,7 @@ bool http_access_own_host(const char *host, uint16_t port)
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
 	struct net_address a;
 
-	/* "tcp://" and a zone are net_parse()'s own, not a Host's. */
+	/* net_parse() accepts "tcp://" and a zone, but a Host header must not have them. */
 	if (!host || strpbrk(host, "/ %") || net_parse(&a, host, HTTP_80) || a.kind != NET_TCP ||
 	    a.port != port)
 		return false;
@@ -98,7 +98,7 @@ static enum MHD_Result count_head(void *arg, enum MHD_ValueKind kind, const char
 	return MHD_YES;
 }
 
-/* Asked by the process at the other end for itself, and not for somebody beyond it. */
+/* Whether the process at the other end requests it for itself, not for others. */
 static bool is_direct(struct MHD_Connection *connection, const struct http_peer *peer)
 {
 	const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
@@ -112,11 +112,11 @@ static bool is_direct(struct MHD_Connection *connection, const struct http_peer 
 
 static void cookie_name(const struct http_peer *peer, char out[24])
 {
-	/* Cookies of one host are shared by all its ports. */
+	/* All ports of a host share its cookies. */
 	snprintf(out, 24, "crema-%u", peer->port);
 }
 
-/* The cookie's user has to be the one who opened the link: who catches it elsewhere has no use. */
+/* The cookie's user must be the one who opened the link: a stolen cookie is useless elsewhere. */
 static bool has_session(const struct http_access *access, struct MHD_Connection *connection,
 			const struct http_peer *peer)
 {
@@ -253,10 +253,10 @@ enum http_verdict http_access_check(struct http_access *access, struct MHD_Conne
 									      : HTTP_STALE;
 }
 
-/* Answers */
+/* Responses */
 
-/* The link without its code: relative, as a proxy before us may have taken a part of the path away.
- */
+/* Redirects to the link without its code: relative, as a proxy before us may have removed a part of
+ * the path. */
 static enum MHD_Result lead_back(struct http_access *access, struct MHD_Connection *connection,
 				 const struct http_peer *peer, const char *url)
 {

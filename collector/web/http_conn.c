@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * http_conn.c - the page's connections: deadlines, and who makes room when there are too many.
+ * http_conn.c - the page's connections: their deadlines, and which are closed when there are
+ * too many.
  *
- * libmicrohttpd cannot close a connection when asked to, but notices a socket that was reset.
+ * libmicrohttpd cannot close a connection on request, but notices a socket that was reset.
  */
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -31,13 +32,13 @@ void http_conn_state(struct http_conn *conn, enum conn_state state)
 	conn->state = state;
 	conn->since_ms = conn->moved_ms = now_ms(conn->http);
 	conn->sent = 0;
-	/* The kernel has the end of the answer, its reader may not. */
+	/* The end of the response may be in the kernel, but not read by the client. */
 	conn->unsent = state == CONN_HEAD && !conn->first ? INT32_MAX : 0;
 	if (state != CONN_HEAD)
 		conn->first = false;
 }
 
-/* Whether an answer goes on that libmicrohttpd has done with. */
+/* Whether a response is still being sent after libmicrohttpd has finished it. */
 static bool is_draining(struct http_conn *conn)
 {
 	int unsent = 0;
@@ -58,8 +59,7 @@ void http_conn_moved(struct http_conn *conn, size_t bytes)
 	conn->sent += bytes;
 }
 
-/* What its reader has not taken goes, too; an end by shutdown() would look like that of an answer.
- */
+/* Also discards unread data: an end by shutdown() would look like the end of a response. */
 void http_conn_reset(struct http_conn *conn)
 {
 	const struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -96,7 +96,7 @@ static bool is_late(struct http_conn *conn)
 
 	if (conn->state == CONN_HEAD && !draining)
 		return age > (conn->first ? HTTP_HEAD_MS : HTTP_IDLE_MS);
-	if (conn->state == CONN_MAKE) /* a job has a time limit of its own */
+	if (conn->state == CONN_MAKE) /* a job has a separate time limit */
 		return !(request && (request->job || request->data)) && age > HTTP_HEAD_MS;
 	if (request && request->waiting)
 		return false;
@@ -121,7 +121,7 @@ static bool is_head(const struct http_conn *conn)
 	return conn->state == CONN_HEAD && !conn->unsent;
 }
 
-/* How long nothing was taken of it, if that is long; else how long it goes on, and less urgent. */
+/* How long none of it was read, if that is long; else its age, with less urgency. */
 static int64_t slowness(const struct http_conn *conn, bool heads)
 {
 	int64_t now = now_ms(conn->http), still = now - conn->moved_ms;
@@ -151,9 +151,9 @@ static unsigned int of_address(const struct http *http, const struct http_conn *
 }
 
 /*
- * One of the address that has the most. If half of its connections or more have sent no request,
- * the oldest of these; so a client that sends its request at once is served, however many stay
- * silent. Else the answer that is taken most slowly.
+ * Picks a connection of the address with the most. If at least half of its connections have sent no
+ * request, picks the oldest of these, so a client that sends its request at once is served, however
+ * many stay silent. Else picks the response that is read most slowly.
  */
 static struct http_conn *superfluous(const struct http *http)
 {
@@ -176,7 +176,7 @@ static struct http_conn *superfluous(const struct http *http)
 		if (conn->closing ||
 		    memcmp(conn->address, most->address, sizeof(most->address)) != 0)
 			continue;
-		/* the newest stand first: of equal ones the older */
+		/* the newest come first: of equal ones this picks the older */
 		if (!worst || slowness(conn, 2 * best_heads >= best) >=
 				      slowness(worst, 2 * best_heads >= best))
 			worst = conn;
@@ -221,9 +221,9 @@ bool http_conn_end_report(struct http *http)
 	return longest != NULL;
 }
 
-/* Coming and going */
+/* Connecting and disconnecting */
 
-/* Of IPv6 the network: who has one address there has all of them. */
+/* For IPv6 the network: a client with one address there has all of them. */
 static void set_address(struct http_conn *conn, const struct sockaddr *address)
 {
 	if (address && address->sa_family == AF_INET)

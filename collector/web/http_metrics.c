@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_metrics.c - the cluster's counters, its state now and the collector's own health, as
- * Prometheus reads them. */
+/* http_metrics.c - the cluster's counters and state, and the collector's own health, in the format
+ * of Prometheus. */
 #include "collector/web/http_metrics.h"
 
 #include <inttypes.h>
@@ -69,7 +69,7 @@ static void put_state(struct sink *s, const char *name, const char *label, const
 	sink_sample(s, series, value);
 }
 
-/* The cluster's state now */
+/* The cluster's state */
 
 static void put_cluster(struct sink *s, const struct live_cluster *c)
 {
@@ -240,7 +240,7 @@ static void put_collector(struct sink *s, const struct http_metrics *from)
 	put_journal(s, from->journal, from->journal_dir);
 }
 
-/* What the workers count */
+/* Counters of the workers */
 
 static bool unseen(const struct live_cluster *c, unsigned int i)
 {
@@ -260,7 +260,7 @@ static void put_value(struct sink *s, const struct live_cluster *c, const char *
 		sink_printf(s, "%" PRIu64 "\n", c->total[i]);
 }
 
-/* "x_ns" is told in seconds. */
+/* "x_ns" is exported in seconds. */
 static bool counter_name(char *out, size_t size, const char *part, const char *id)
 {
 	size_t n = strlen(id);
@@ -303,7 +303,7 @@ static void put_times(struct sink *s, const struct live_cluster *c)
 	}
 }
 
-/* process: getrusage of the workers; seen: the threads the shim knows; children: ended ones */
+/* process: getrusage of the workers; seen: threads that the shim knows; children: ended ones */
 static void put_amounts(struct sink *s, const struct live_cluster *c)
 {
 	char name[96], part[32];

@@ -2,13 +2,14 @@
 /*
  * http_metrics.h - the whole cluster for Prometheus, in its text format 0.0.4.
  *
- * Names: crema_, base units, _total on counters only. Labels have few values and are disjoint:
- * owner, class, thread, prefix (LIVE_PREFIXES and "other"), status, state, how, reason, value,
- * version; never a file, key, worker, host, process or run. All series of a label are there from
- * the start, at 0; a prefix's from its first task.
+ * Names: crema_, base units, _total on counters only. Labels have few, disjoint values: owner,
+ * class, thread, prefix (LIVE_PREFIXES and "other"), status, state, how, reason, value, version;
+ * never a file, key, worker, host, process or run. All series of a label exist from the start, at
+ * 0; those of a prefix from its first task.
  *
  * Unknown: a total that no worker could count is absent. Otherwise it is the sum over those that
- * could, and crema_workers_incomplete{value=...} says how many could not: 0 means the sum is exact.
+ * could, and crema_workers_incomplete{value=...} is the number of those that could not: 0 means the
+ * sum is exact.
  */
 #ifndef CREMA_COLLECTOR_WEB_HTTP_METRICS_H
 #define CREMA_COLLECTOR_WEB_HTTP_METRICS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_page.c - the report page as an answer. */
+/* http_page.c - the report page as a response. */
 #include "collector/web/http_page.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ void http_page(void *arg, struct buf *out)
 	page_live(&s);
 }
 
-/* Only a header can say who may frame the page: JupyterLab does, from the same origin. */
+/* Only a header can specify who may frame the page: JupyterLab does, from the same origin. */
 void http_page_init(void)
 {
 	struct buf text = BUF_INIT;

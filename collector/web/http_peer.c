@@ -27,7 +27,7 @@ static void look(struct http_peer *peer, int fd)
 	snprintf(peer->who, sizeof(peer->who), "%.60s", address.host);
 	if (!socket_is_loopback(local) || !socket_is_loopback(remote))
 		return;
-	/* Of the two sockets of this connection it is the other one. */
+	/* The peer's socket is the other one of this connection. */
 	peer->known = !socket_owner(remote, local, &peer->uid) && peer->uid != OWNER_NOBODY;
 	if (peer->known)
 		snprintf(peer->who, sizeof(peer->who), "uid %u", (unsigned int)peer->uid);

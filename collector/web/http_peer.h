@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * http_peer.h - who is at the other end of a connection to the status page, found out once for
- * each.
+ * http_peer.h - the peer of a connection to the status page, determined once for each.
  *
- * It is part of struct http_conn (http_parts.h). Lives in the loop's thread.
+ * It is part of struct http_conn (http_parts.h). For the loop's thread.
  */
 #ifndef CREMA_COLLECTOR_WEB_HTTP_PEER_H
 #define CREMA_COLLECTOR_WEB_HTTP_PEER_H
@@ -16,7 +15,7 @@
 #include "common/auth.h"
 
 struct http_peer {
-	uint16_t port; /* ours; 0: not looked at yet */
+	uint16_t port; /* ours; 0: not determined yet */
 	bool known;    /* uid is the peer's: a connection over loopback */
 	uid_t uid;
 	char who[64]; /* "uid 1000", else its address */
@@ -24,9 +23,10 @@ struct http_peer {
 	uint8_t nonce[AUTH_NONCE_BYTES]; /* ours, see proof.h */
 };
 
-/* NULL: the connection is not ours. */
+/* NULL: not our connection. */
 struct http_peer *http_peer_of(struct MHD_Connection *connection);
-/* A process of this collector's user or of root's, which can read the journal anyway. */
+/* Whether it is a process of this collector's user or of root, which can read the journal
+ * anyway. */
 bool http_peer_is_ours(const struct http_peer *peer);
 
 #endif

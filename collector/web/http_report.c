@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_report.c - a report for the http side. */
+/* http_report.c - a report for the status page. */
 #include "collector/web/http_report.h"
 
 #include "collector/page/page.h"

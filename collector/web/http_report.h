@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_report.h - reports for the http side, by the code that `crema report` uses. */
+/* http_report.h - reports for the status page, by the code of `crema report`. */
 #ifndef CREMA_COLLECTOR_WEB_HTTP_REPORT_H
 #define CREMA_COLLECTOR_WEB_HTTP_REPORT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_reports.c - reports on request: streamed ones, and the page's data, made once for all. */
+/* http_reports.c - reports on request: streamed ones, and the page's data, made once for all
+ * clients. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,8 +36,7 @@ bool http_sane_run(const char *run)
 		       n;
 }
 
-/* A request that was suspended until there is an answer, or until it is known that there is none.
- */
+/* Resumes a request that was suspended until there is a response or a failure. */
 static void wake(struct request *request, int result)
 {
 	request->made = true;
@@ -84,7 +84,7 @@ static void end_job(struct request *request)
 	request->http->reports--;
 }
 
-/* The line that says why, in place of a report. */
+/* The line with the reason, in place of a report. */
 static void take_line(struct request *request)
 {
 	char line[LINE_BYTES];
@@ -111,7 +111,7 @@ static void on_ready(void *arg)
 		wake(request, failure);
 		return;
 	}
-	/* the time that the child needed is not the reader's */
+	/* the time that the child needed does not count for the reader */
 	request->waiting = false;
 	request->conn->since_ms += loop_now_ms(request->http->config.loop) - request->waiting_ms;
 	http_conn_moved(request->conn, 0);
@@ -175,7 +175,7 @@ static void data_made(void *arg, int result, struct buf *out)
 		http_body_drop(line);
 }
 
-/* That which is there or is being made; else the one to make it in, NULL: too many are made. */
+/* Existing data, or data being made; else a free entry; NULL: too many are being made. */
 static struct http_data *data_of(struct http *http, const char *run, bool gzip)
 {
 	struct http_data *data, *oldest = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http_send.c - answers: bodies that are held in memory, and reports as their child makes them. */
+/* http_send.c - responses: bodies held in memory, and reports as their child makes them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +7,17 @@
 #include "collector/emit/gzip.h"
 #include "collector/web/http_parts.h"
 
-#define BLOCK (32u << 10) /* what libmicrohttpd holds of each answer */
+#define BLOCK (32u << 10) /* libmicrohttpd's buffer per response */
 #define NOTHING_ALLOWED                                                                            \
 	"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/* One answer on its way; libmicrohttpd owns it. */
+/* A response being sent; libmicrohttpd owns it. */
 struct sending {
 	struct http_conn *conn; /* NULL: it is gone */
 	struct http_body *body; /* NULL: a job's output, or cancelled */
 	bool deflating;
 	z_stream z;
-	size_t at; /* of the body, taken by z */
+	size_t at; /* position in the body that z has taken */
 };
 
 /* Bodies */
@@ -106,8 +106,8 @@ static ssize_t body_next(void *arg, uint64_t at, char *out, size_t max)
 	return (ssize_t)n;
 }
 
-/* Who got a part must not take it for the whole, not even by HTTP/1.0: a reset instead of an end.
- */
+/* A client must not take a partial response for a complete one, not even with HTTP/1.0: it gets a
+ * reset instead of an end. */
 static ssize_t broken(struct http_conn *conn)
 {
 	if (conn)

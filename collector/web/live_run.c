@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* live_run.c - a report in a child process, kept for /metrics. */
+/* live_run.c - makes a report in a child process, and keeps it for /metrics. */
 #include "collector/web/live_run.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct live_run {
 	struct loop *loop;
 	const char *dir;
 	struct loop_job *job;
-	uint64_t tasks; /* ended when the last job was started */
+	uint64_t tasks; /* number ended when the last job was started */
 	struct buf text;
 };
 
@@ -64,7 +64,7 @@ static int make(void *arg, struct sink *out)
 	return err;
 }
 
-/* A run that cannot be read leaves nothing, rather than the numbers of the one before it. */
+/* After a failure there are no numbers, rather than those of the previous run. */
 static void on_job_done(void *arg, int result, struct buf *out)
 {
 	struct live_run *run = arg;

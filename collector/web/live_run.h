@@ -2,8 +2,9 @@
 /*
  * live_run.h - the metrics of the last finished run, as gauges for Prometheus.
  *
- * Made by a report in a child process once the cluster has been idle for 10 s and tasks have ended
- * since the last time; kept until the next one is ready. Empty before the first run.
+ * A child process makes the report once the cluster has been idle for 10 s and tasks have ended
+ * since the last report. The metrics are kept until the next ones are ready, and are empty before
+ * the first run.
  */
 #ifndef CREMA_COLLECTOR_WEB_LIVE_RUN_H
 #define CREMA_COLLECTOR_WEB_LIVE_RUN_H
