@@ -47,7 +47,7 @@ static double age(const struct live_worker *w, const msgpack_object *row, const 
 	return boot_ns < w->last_boot_ns ? (double)(w->last_boot_ns - boot_ns) / 1e9 : 0;
 }
 
-/* How long it has been in its place; 0: in no known call. */
+/* How long it has been in its place (call or code); 0: in no known call. */
 static double lasted(const struct live_worker *w, const msgpack_object *row)
 {
 	double call = age(w, row, "call_boot_ns"), place = age(w, row, "place_boot_ns");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page: theme, sections, redrawing, and the live mode that asks data.json beside it. */
+/* The page: theme, sections, redrawing, and the live mode that requests data.json next to it. */
 
 const POLL_MS = 2000;
 const POLL_MOST_MS = 30000;
@@ -8,7 +8,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-/* --- theme; a page in a file or a strict browser may have no storage */
+/* --- theme; a page from a file, or in a strict browser, may have no storage */
 
 function storedTheme() {
   try {
@@ -24,7 +24,7 @@ function setTheme(theme) {
   for (const input of document.querySelectorAll("input[name=theme]")) input.checked = input.value === (theme || "auto");
   try {
     localStorage.setItem("crema-theme", theme || "auto");
-  } catch (_) { /* it lasts as long as the page */ }
+  } catch (_) { /* then it is kept as long as the page */ }
 }
 
 for (const input of document.querySelectorAll("input[name=theme]")) input.addEventListener("change", () => setTheme(input.value));
@@ -32,7 +32,7 @@ setTheme(storedTheme());
 
 /* --- sections */
 
-/* A colour of page.css by its name; what has none there shares one. */
+/* A colour of page.css by its name; names without one share a colour. */
 function coloured(items = []) {
   const style = getComputedStyle(document.documentElement);
   return items.map((item) => ({ ...item, colour: style.getPropertyValue(`--${item.id}`) ? item.id : "s5" }));
@@ -57,7 +57,7 @@ function panelNode(panel) {
   return node;
 }
 
-/* Open tables, the focus and the places of scrolled tables survive. */
+/* Keeps open tables, the focus and scroll positions of tables. */
 function drawPanel(panel, d) {
   const node = panelNode(panel);
   const open = [...node.querySelectorAll("details[open]")].map((e) => e.id);
@@ -154,14 +154,14 @@ function drawLive(failure) {
   if (byId("live-state").textContent !== text) byId("live-state").textContent = text;
 }
 
-/* The same run in other forms, for this page's address may be a proxy's. */
+/* The same run in other forms, relative because this page's address may be a proxy's. */
 function drawLinks(id) {
   const run = `?run=${encodeURIComponent(id)}`;
   const links = [["this run", run], ["as text", `report.txt${run}`], ["as JSON", `report.json${run}`], ["metrics", "metrics"]];
   byId("links").replaceChildren(...links.flatMap(([name, href]) => [h("a", { href }, name), " "]));
 }
 
-/* Asked for when it is opened: the list reads the whole journal. */
+/* Requested when it is opened: the list reads the whole journal. */
 async function listRuns(box) {
   const fill = (node) => box.replaceChildren(box.firstChild, node);
   fill(h("p", { class: "what", role: "status" }, "Loading the list of runs \u2026"));
@@ -176,7 +176,7 @@ async function listRuns(box) {
   }
 }
 
-/* What live.json says of the cluster; a bar only where the scheduler says how much there is to do. */
+/* The cluster's state from live.json; a bar only if the scheduler reports the total work. */
 function drawProgress(now) {
   const t = now.tasks, r = now.rates, busy = now.activity.since !== null;
   const words = [now.progress ? now.progress.text : `idle; ${as.count(t.done)} tasks done`,
@@ -194,7 +194,7 @@ function drawProgress(now) {
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
 }
 
-/* What hangs: paused workers, and tasks that have been in one call for two seconds; as crema stuck. */
+/* What hangs: paused workers, and tasks that have been in one call for two seconds, as in crema stuck. */
 function drawStuck(now) {
   const tasks = (now.doing || []).filter((r) => known(r.seconds) && r.seconds >= 2), paused = (now.worker_rows || []).filter((r) => r.paused);
   const rows = [...paused.map((r) => ({ ...r, what: "paused by Dask", on: known(r.limit_bytes) ? `at ${Math.round(r.rss_bytes / r.limit_bytes * 100)} % of its memory limit` : "" })),
@@ -232,7 +232,7 @@ async function poll() {
     else say(`Not up to date: ${error.message}. Trying again.`);
     if (error.missing) live.failures = 0;
   }
-  /* of a run that takes long to read the page is content with less */
+  /* fewer updates of a run that takes long to read */
   const wait = Math.min(POLL_MOST_MS, Math.max(POLL_MS, 4 * (performance.now() - began), POLL_MS * live.failures));
   if (!live.paused) live.timer = setTimeout(poll, wait);
 }

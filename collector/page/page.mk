@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The report page's parts, embedded into the program: our sources, and d3's modules as Debian packages them.
+# Embeds the parts of the report page into the program: our sources, and d3's modules as packaged by Debian.
 D3_DIR ?= /usr/share/nodejs
 D3_DOC ?= /usr/share/doc
-# in the order in which they need each other
+# in order of dependency
 D3_MODULES = array collection color format interpolate path time time-format scale selection shape axis
 D3_JS = $(foreach m,$(D3_MODULES),$(D3_DIR)/d3-$m/dist/d3-$m.min.js)
 D3_LICENCE = $(D3_MODULES:%=$(D3_DOC)/node-d3-%/copyright)

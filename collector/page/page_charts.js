@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Charts: SVG by D3's scales, axes and shapes. Colours come from the style by class or variable. */
+/* Charts: SVG with D3's scales, axes and shapes. Colours come from the style by class or variable. */
 
 const CHART_HEIGHT = 210;
-const cursors = new Map(); // where the reader's cursor stands, by chart: it survives a redraw
+const cursors = new Map(); // position of the cursor by chart, kept over redraws
 
 function colour(name) {
   return `var(--${name})`;
@@ -17,7 +17,7 @@ function canvas(box, id, width, height, label) {
     .attr("width", width).attr("height", height).attr("role", "img").attr("aria-label", label);
 }
 
-/* A time axis, from the run's start, with whole numbers of its unit. */
+/* A time axis since the run's start, with whole numbers of its unit. */
 function timeAxis(x, width) {
   const [from, to] = x.domain();
   const [unit, name] = to >= 7200 ? [3600, "h"] : to >= 300 ? [60, "min"] : to >= 0.01 ? [1, "s"] : [1e-3, "ms"];
@@ -42,7 +42,7 @@ function legend(items, line) {
   }));
 }
 
-/* What is shown beside the pointer or the cursor, and of which chart. */
+/* The text next to the pointer or the cursor, and its chart. */
 const tip = { id: null, x: 0, y: 0 };
 
 function placeTip(out, x, y) {
@@ -53,8 +53,8 @@ function placeTip(out, x, y) {
 }
 
 /*
- * A cursor that follows the pointer and the arrow keys; text(i) is what stands there: a head and lines. It is
- * shown at the pointer, or at the mark where the keys moved it, and is the slider's value for a screen reader.
+ * A cursor that follows the pointer and the arrow keys; text(i) returns its text: a head and lines. The text is
+ * shown at the pointer, or at the mark that the keys moved, and is the slider's value for a screen reader.
  */
 function reader(box, svg, id, count, at, move, text) {
   const out = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
@@ -114,7 +114,7 @@ function reader(box, svg, id, count, at, move, text) {
 
 /*
  * Series over time. bins: {start, width} in seconds; series: [{name, colour, values, dashed, line}], a value
- * for each bin, null where it is unknown. Stacked as areas, except those with `line`.
+ * for each bin, null if unknown. Stacked as areas, except those with `line`.
  */
 function timeChart(box, chart) {
   const { id, label, bins, series, text } = chart;
@@ -131,7 +131,7 @@ function timeChart(box, chart) {
   const lows = layers.flatMap((layer) => layer.map((p) => p[0]));
   const lines = series.filter((s) => s.line).flatMap((s) => s.values.filter(known));
   const top = Math.max(chart.least || 0, ...tops, ...lines) || 1, low = Math.min(0, ...lows);
-  // two clocks disagree by microseconds: no half of an axis for what is less than a line high
+  // clocks differ by microseconds: do not extend the axis for values less than a line high
   const y = d3.scaleLinear().domain([low < -top / 50 ? low : 0, top])
     .nice(4).range([area.bottom, area.top]);
   frame(svg, x, y, area, chart.axisText || text);
@@ -151,7 +151,7 @@ function timeChart(box, chart) {
     (i) => [as.seconds(bins.start + i * bins.width), ...series.map((s) => `${s.name} ${text(s.values[i])}`)]);
 }
 
-/* Its numbers as columns and rows of a table. */
+/* The chart's numbers as columns and rows of a table. */
 function timeTable(chart) {
   const n = Math.max(...chart.series.map((s) => s.values.length), 0);
   return [[["from the start", (i) => chart.bins.start + i * chart.bins.width, as.seconds],
@@ -160,7 +160,7 @@ function timeTable(chart) {
 
 const NEAR_LIMIT = 0.4;
 
-/* Lines through points [x, y]. The limit is drawn where they come near it; further away it is a word. */
+/* Lines through points [x, y]. The limit is drawn if they come near it, else it is given as text. */
 function lineChart(box, { id, label, end, curves, text, limit }) {
   const width = chartWidth(box), height = CHART_HEIGHT;
   const area = { left: 62, right: width - 8, top: 8, bottom: height - 24 };
@@ -192,7 +192,7 @@ function lineChart(box, { id, label, end, curves, text, limit }) {
     (i) => [as.seconds(times[i]), ...curves.map((c) => `${c.name} ${text((last(c, times[i]) || [])[1])}`)]);
 }
 
-/* Paths without the folders that all of them share. */
+/* Paths without their common folders. */
 function distinct(names) {
   const folders = names.map((name) => name.split("/").slice(0, -1));
   let shared = 0;
@@ -200,7 +200,7 @@ function distinct(names) {
   return shared > 1 ? names.map((name) => `\u2026/${name.split("/").slice(shared).join("/")}`) : names;
 }
 
-/* Rows of one bar each, made of segments [{name, colour, value}]; total(row) stands at its end. */
+/* Rows of one bar each, made of segments [{name, colour, value}]; total(row) is printed at its end. */
 function barChart(box, { id, label, rows, name, segments, total, most }) {
   const width = chartWidth(box), step = 24, narrow = width < 460;
   const left = narrow ? 0 : Math.min(260, width * 0.3), right = 92, line = narrow ? step + 14 : step;
@@ -227,7 +227,7 @@ function barChart(box, { id, label, rows, name, segments, total, most }) {
   });
 }
 
-/* Cut in the middle to what has room. */
+/* Cuts the middle so that the text fits. */
 function fit(text, room, perLetter) {
   const most = Math.max(6, Math.floor(room / perLetter));
   const letters = [...text];

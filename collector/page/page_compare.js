@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two runs side by side: their numbers, and a flame graph of the difference. Frames are matched by function and file, for lines move when code is edited. */
+/* Two runs side by side: their numbers, and a flame graph of the difference. Frames are matched by function and file, as lines move when code is edited. */
 
 const compared = { widths: 1 };
 
@@ -12,7 +12,7 @@ function comparedNode(name, user) {
   return { name, user, folded: [], seconds: 0, of: [0, 0], samples: [0, 0], children: new Map() };
 }
 
-/* Each run's seconds are in `of`; `seconds` is what the width shows. */
+/* Each run's seconds are in `of`; `seconds` is the width. */
 function comparedTree(runs) {
   const root = comparedNode("all tasks", false);
   runs.forEach((s, k) => s.rows.forEach((row) => {
@@ -27,7 +27,7 @@ function comparedTree(runs) {
   return root;
 }
 
-/* What the second run took more, and half the width of its 95 % interval. */
+/* How much longer the second run took, and half the width of the 95 % interval. */
 function comparedChange(node, root) {
   const error = node.of.map((seconds, k) => {
     const part = root.of[k] > 0 ? seconds / root.of[k] : 0;

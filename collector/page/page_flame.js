@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sampled stacks as an icicle: a row for each depth, as wide as the time below it. A click enlarges, a search marks. */
+/* Sampled stacks as an icicle: a row for each depth, cells as wide as the time below them. A click enlarges, a search marks. */
 
 const FLAME_ROW = 18;
-const flame = { path: [], search: "", time: "all", by: "task" }; // they survive a redraw
+const flame = { path: [], search: "", time: "all", by: "task" }; // kept over redraws
 
 function flameNode(name, user, classes) {
   return { name, user, folded: [], seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
 }
 
-/* What a stack is drawn with: all of its time, one class of it, or how long it held the interpreter lock. */
+/* The width of a stack: all of its time, one class of it, or how long it held the interpreter lock. */
 function flameWeight(row) {
   if (flame.time === "all") return [d3.sum(row.seconds), row.samples];
   if (flame.time === "held") return [row.held_seconds, row.held_samples];
@@ -20,7 +20,7 @@ function flameFunction(name) {
   return name.split(" ")[0];
 }
 
-/* Frames of libraries that nearly all stacks of a kind of task begin with: one cell in their place, beside what left them earlier. */
+/* Library frames at the start of nearly all stacks of a kind of task become one cell, next to stacks that left them earlier. */
 function flameFold(node) {
   const names = [], beside = [];
   let last = node;
@@ -37,11 +37,11 @@ function flameFold(node) {
   node.children = new Map([last, ...beside].map((c, i) => [i ? `${c.name} ${i}` : c.name, c]));
 }
 
-/* A stack's parts by what the second row of the picture tells apart: [name or null, part]. */
+/* A stack's parts by the second row of the picture: [name or null, part]. */
 function flameParts(s, row) {
   if (flame.by === "dataset") return [[row.dataset ?? "no dataset, or not known yet", row]];
   if (flame.by !== "worker") return [[null, row]];
-  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples] }; // of workers that have no part of their own
+  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples] }; // of workers without a separate part
   for (const part of row.parts) {
     part.seconds.forEach((v, i) => { rest.seconds[i] = Math.max(0, rest.seconds[i] - v); });
     part.class_samples.forEach((v, i) => { rest.class_samples[i] -= v; });
@@ -50,13 +50,13 @@ function flameParts(s, row) {
   return [...row.parts.map((part) => [s.workers[part.worker], { ...row, ...part }]), ["other workers", rest]];
 }
 
-/* [name, is the user's own] of a stack's cells below its group, outermost first. */
+/* [name, is user code] of a stack's cells below its group, outermost first. */
 function flameNames(s, row, text = (name) => name) {
   return [[`${row.prefix ?? UNKNOWN}${row.pool ? " (pool threads)" : ""}`, false], ...(row.without ? [["no stack", false]] : []),
     ...row.frames.map((i) => [text(s.frames[i].text), s.frames[i].user])];
 }
 
-/* The nodes from the root to the stack's own, made where there are none. */
+/* The nodes from the root to the stack's own, created if missing. */
 function flamePath(root, names, make) {
   const nodes = [root];
   for (const [name, user] of names) {
@@ -85,9 +85,9 @@ function flameTree(s, classes) {
   return root;
 }
 
-/* What is drawn: [{ node, path, x0, x1, depth }] of the part below `top`, which fills the width, and those above it. */
+/* The cells to draw, [{ node, path, x0, x1, depth }]: those below `top`, which fills the width, and those above it. */
 function flameCells(root, path) {
-  const cells = [], least = 1 / 100; // thinner ones make a deep picture and no readable name
+  const cells = [], least = 1 / 100; // thinner ones deepen the picture without a readable name
   function below(node, at, x0, x1, depth) {
     cells.push({ node, path: at, x0, x1, depth });
     let x = x0;
@@ -125,7 +125,7 @@ function flameMatches(node, word) {
   return [node.name, ...node.folded].some((name) => name.toLowerCase().includes(word));
 }
 
-/* The time below frames that the search finds, each stack once. */
+/* The time below frames that match the search, each stack once. */
 function flameFound(node, word) {
   if (flameMatches(node, word)) return node.seconds;
   return d3.sum([...node.children.values()], (child) => flameFound(child, word));
@@ -150,7 +150,7 @@ function drawCells(chart, root, look, redraw) {
   cell.on("keydown", function () { const event = d3.event || window.event; if (event && event.key === "Enter") enlarge(this.__data__); });
 }
 
-/* Each line of the user's own code with what was sampled below it; without any in a stack: its innermost frame. */
+/* Each line of user code with the time sampled below it; for a stack without any: its innermost frame. */
 function flameLines(s, classes) {
   const lines = new Map();
   for (const row of s.rows) {
@@ -180,7 +180,7 @@ function drawFlame(box, d) {
   if (!by.value) by.value = flame.by = "task";
   search.value = flame.search;
   time.value = flame.time;
-  if (!time.value) time.value = flame.time = "all"; // a class that a redraw no longer has
+  if (!time.value) time.value = flame.time = "all"; // the class disappeared in a redraw
   let root = flameTree(s, d.classes);
   function redraw() {
     chart.replaceChildren();
@@ -201,7 +201,7 @@ function drawFlame(box, d) {
   redraw();
 }
 
-/* --- the user's code, a bar by class of time before each line */
+/* --- user code with a bar by time class before each line */
 
 function sourceBar(row, classes, most) {
   const seconds = d3.sum(row.seconds), text = classes.map((c, i) => [c.name, row.seconds[i]]).filter(([, v]) => v > 0.005 * seconds)
@@ -209,7 +209,7 @@ function sourceBar(row, classes, most) {
   return h("span", { class: "sourcebar", title: `${text} (${as.count(row.samples)} samples)${row.held_seconds > 0 ? `; held the interpreter lock while others waited ${as.seconds(row.held_seconds)}` : ""}` },
     classes.map((c, i) => {
       const part = h("span", {});
-      part.style.width = `${100 * row.seconds[i] / most}%`; // by hand: the page's policy forbids style attributes
+      part.style.width = `${100 * row.seconds[i] / most}%`; // set by script: the page's policy forbids style attributes
       part.style.background = colour(c.colour);
       return part;
     }));

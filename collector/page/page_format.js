@@ -1,6 +1,6 @@
 "use strict";
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers as people read them: four digits that matter, powers of 1000, unknown as a word. */
+/* Numbers for people: four significant digits, powers of 1000, unknown as a word. */
 
 const UNKNOWN = "unknown";
 
@@ -50,12 +50,12 @@ const as = {
   text: (x) => (x === null || x === undefined || x === "" ? UNKNOWN : String(x)),
 };
 
-/* The same on an axis, where a zero after the point says nothing. */
+/* The same on an axis, without trailing zeros. */
 function onAxis(text) {
   return (x) => text(x).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 }
 
-/* Seconds of the data's microseconds. */
+/* Seconds from the data's microseconds. */
 function ofMicro(x) {
   return known(x) ? x / 1e6 : null;
 }
@@ -64,7 +64,7 @@ function share(part, whole) {
   return known(part) && known(whole) && whole > 0 ? (part / whole) * 100 : null;
 }
 
-/* An element; children are elements or become text. Nothing here reads HTML. */
+/* An element; children are elements or become text. HTML is never parsed. */
 function h(tag, attributes, ...children) {
   const e = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {

@@ -27,7 +27,7 @@ function basis(d) {
   return d.time.all_attempts ? "all attempts" : "counted tasks";
 }
 
-/* --- what a reader wants to know first */
+/* --- the summary at the top */
 
 function fast(d) {
   const events = metric(d, "total_events"), wall = metric(d, "wall_time");
@@ -59,7 +59,7 @@ function heldBack(d) {
 function toChange(d) {
   const f = d.findings;
   if (!f) return [UNKNOWN, []];
-  const row = f.rows.find((r) => r.severity !== "note") || f.rows[0]; // as the report has it
+  const row = f.rows.find((r) => r.severity !== "note") || f.rows[0]; // as in the report
   if (row) return [row.advice, [row.sentence, ...(row.cost ? [row.cost] : [])]];
   return ["no findings", [`${f.made} of ${f.checks} checks could be made, ${f.idle} did not apply`]];
 }
@@ -115,7 +115,7 @@ function drawTime(box, d) {
     [...classes, { name: "wall time of tasks", seconds: wall }, { name: "CPU of pool threads (not included)", seconds: d.time.pool_cpu_seconds }]));
 }
 
-/* From the command to the end of the program, in the order of a simple analysis. */
+/* From the start of the command to the end of the program, in the order of a simple analysis. */
 function drawClient(box, d) {
   const c = d.client, wall = c.wall_seconds;
   const parts = c.parts.map((p, i) => ({ ...p, colour: i === c.parts.length - 1 ? "s6" : `s${i % 6}` })).filter((p) => p.seconds !== 0);
@@ -205,7 +205,7 @@ function drawStream(box, d) {
     ["events", (r) => r.events, as.count], ["read", (r) => r.read_bytes, as.bytes]], slow.rows, "Table of the slowest tasks"));
 }
 
-/* Rows for as many datasets as there are colours; the last is for all others. */
+/* As many rows of datasets as there are colours; the last one is for all others. */
 function drawChunks(box, d) {
   const s = d.scatter, most = 6, many = s.datasets.length > most;
   const rows = s.datasets.slice(0, most).map(([name, chunks, median], i) => ({ name: `${as.text(name)}: ${as.count(chunks)} chunks, median ${as.seconds(ofMicro(median))}`,
@@ -220,9 +220,9 @@ function drawChunks(box, d) {
     ["from", (p) => ofMicro(p[3]), as.seconds], ["wall", (p) => ofMicro(p[1]), as.seconds]], s.points));
 }
 
-/* --- bytes and places */
+/* --- bytes, files and workers */
 
-/* "cramjam.cramjam" and "lz4.frame._frame" as people import them. */
+/* "cramjam.cramjam" and "lz4.frame._frame" by their import names. */
 function importName(library) {
   return library && library.replace(/\._.*$/, "").replace(/^(.+)\.\1$/, "$1");
 }
@@ -242,7 +242,7 @@ function drawCodecs(box, d) {
     ["compressed", (r) => r.compress_in_bytes, as.bytes]], rows));
 }
 
-/* What was read of a file: once and in baskets, once outside of them, and again. */
+/* Bytes read from a file: once in baskets, once outside of them, and again. */
 function fileSegments(r) {
   if (![r.read_bytes, r.reread_bytes, r.outside_basket_bytes].every(known)) {
     return [["read (not classified)", "s6", r.read_bytes], ["from the network", "s2", r.network_read_bytes]];
@@ -330,7 +330,7 @@ function drawColumns(box, d) {
     ["asked for at", (r) => [...r.lines.map((line) => line.split("/").pop()), ...(r.more_lines ? ["..."] : [])].join(", ") || "none", "name"]], d.columns.rows));
 }
 
-/* Known only until a silent worker was heard last: the lowest that it can be. */
+/* Known only until a silent worker's last message: a lower bound. */
 const lossText = (c, name) => (known(c[name]) || !known(c[`${name}_at_least`]) ? as.count(c[name]) : `at least ${as.count(c[`${name}_at_least`])}`);
 
 function drawCompleteness(box, d) {
@@ -354,7 +354,7 @@ function drawMetrics(box, d) {
 
 const timed = (d) => d.timeline && known(d.timeline.start) && d.timeline.classes.cpu_seconds.length > 0;
 
-/* id, title, its short form, what to know, width, drawing, whether there is something to draw */
+/* id, title, its short form, explanation, width, drawing, whether there is something to draw */
 const PANELS = [
   { id: "answers", draw: drawAnswers },
   { id: "findings", title: "Findings", draw: drawFindings },

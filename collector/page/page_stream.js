@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Charts of single tasks: the stream, with zoom and search, and the chunks of each dataset. */
 
-const CLOSEST = 1e-6; // of the run: the least that a zoomed chart shows
-const views = new Map(); // what a chart shows, by its id: {from, to} in seconds and {search}; survives a redraw
+const CLOSEST = 1e-6; // smallest part of the run in a zoomed chart
+const views = new Map(); // view of a chart by its id: {from, to} in seconds and {search}; kept over redraws
 
 function viewOf(id, end) {
   const { from = 0, to = end, search = "" } = views.get(id) || {};
@@ -21,7 +21,7 @@ function zoom(id, end, factor, around) {
   showPart(id, end, at - (at - view.from) * factor, at + (view.to - at) * factor);
 }
 
-/* Ctrl and the wheel zoom about the pointer, dragging moves; + - 0 and Shift with the arrows do the same by keys. */
+/* Ctrl and the wheel zoom around the pointer, dragging moves; + - 0 and Shift with the arrow keys do the same. */
 function zoomable(place, id, end, timeAt, redraw) {
   let held = null;
   place.addEventListener("wheel", (event) => {
@@ -56,13 +56,13 @@ function isSought(bar, search) {
   return bar.key.toLowerCase().includes(search.toLowerCase());
 }
 
-/* The piece of a row's path from time a to b that is in view; nothing if none is. */
+/* The visible piece of a row's path from time a to b; empty if there is none. */
 function piece(x, a, b, least, y, height) {
   const [left, right] = x.range(), from = Math.max(left, x(a)), to = Math.min(right, Math.max(x(b), x(a) + least));
   return to > from ? `M${from.toFixed(1)},${y.toFixed(1)}h${(to - from).toFixed(1)}v${height.toFixed(1)}h${(from - to).toFixed(1)}z` : "";
 }
 
-/* Divides the height as the values are divided; what is left over goes to the last. */
+/* Divides the height in the ratio of the values; the rest goes to the last. */
 function divided(values, whole, height) {
   let top = height;
   return values.map((v, k) => {
@@ -74,8 +74,8 @@ function divided(values, whole, height) {
 }
 
 /*
- * A row for each thread, a bar for each task. The height of a bar is divided as its time was: one path
- * for each class, however many tasks there are. A line below each bar shows the kind of its task.
+ * A row for each thread, a bar for each task. The height of a bar is divided in the ratio of its time: one path
+ * for each class, however many tasks there are. A line below each bar shows the kind of task.
  * Returns {x: the scale of time, go(i): moves the cursor}.
  */
 function streamChart(box, { id, label, lanes, bars, cells, cell, classes, kinds, view, describe }) {
@@ -131,7 +131,7 @@ function streamChart(box, { id, label, lanes, bars, cells, cell, classes, kinds,
   return { x, go };
 }
 
-/* The stream with its tools: a field that looks for tasks by key, and the zoom's buttons. */
+/* The stream with its tools: a field that searches tasks by key, and zoom buttons. */
 function streamPanel(box, chart, end) {
   const id = chart.id, place = h("div", {}), found = h("span", { role: "status" });
   let drawn = null;
@@ -172,7 +172,7 @@ function streamPanel(box, chart, end) {
 }
 
 /*
- * Chunks: a row for each dataset, when each began and how long it took; the line is the median of all.
+ * Chunks: a row for each dataset, with the begin and duration of each chunk; the line is the median of all.
  * points: [{begin, wall, row, text}], rows: [{name, colour, median}], wall and median in seconds.
  */
 function chunkChart(box, { id, label, points, rows, end }) {

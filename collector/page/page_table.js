@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tables. A column is [title, value of a row, format]: a format that is a function makes text of a number,
+ * Tables. A column is [title, value of a row, format]: a format that is a function converts a number to text,
  * "name" is a text that may be long, "link" an element, no format a short text. A click on a title sorts by the values, not by
- * their texts; what is unknown comes last either way. The order survives a redraw.
+ * their texts; unknown values come last in both directions. The order is kept over redraws.
  */
 
 const orders = new Map(); // by the table's id: [column, 1 or -1]
@@ -36,7 +36,7 @@ function bodyRows(columns, rows) {
 function table(id, caption, columns, rows) {
   const body = h("tbody", {});
   const heads = columns.map(([title, , format], i) => {
-    if (!title) return h("td", {}); // above the rows' own names
+    if (!title) return h("td", {}); // above the names of the rows
     const kind = isNumber(format) ? "number" : format;
     const button = h("button", { type: "button", class: "sort", id: `${id}-by-${i}` }, title);
     button.addEventListener("click", () => {
@@ -59,7 +59,7 @@ function table(id, caption, columns, rows) {
     h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, heads)), body));
 }
 
-/* A table is made when it is opened: a page may hold many long ones. */
+/* A table is created when it is opened: a page may have many long ones. */
 function folded(id, caption, columns, rows, summary) {
   const box = h("details", { id }, h("summary", {}, summary || "Table"));
   box.addEventListener("toggle", () => {

@@ -52,8 +52,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->step - b->step; /* an end comes before a start */
 }
 
-/* Ramp-up ends when 9/10 of the maximum is first reached; the tail begins when it is left for
- * good. */
+/* Ramp-up ends when 9/10 of the maximum is first reached; the tail begins when it is last left. */
 static void find_full(struct phases *p, const struct edge *v, size_t n)
 {
 	int running = 0, most = 0, full;
