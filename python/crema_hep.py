@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command `crema` of the wheel: the program inside the package `crema`, with its library and agent.
 
-The distribution is crema-hep. The registry's distribution `crema` is a music library, which installs a package of
+The distribution is crema-hep. The distribution `crema` on PyPI is a music library, which installs a package of
 the same name into the same folder; the two cannot be installed together. This module is outside that folder, so it
-works, and tells, whichever of the two was installed last.
+works, and reports the clash, whichever of the two was installed last.
 """
 
 import os
@@ -24,7 +24,7 @@ def clash():
 def main():
     program = PACKAGE / "bin" / "crema"
     found = clash()
-    if found:  # measuring still works, 'import crema' does not
+    if found:  # measuring works, but 'import crema' does not
         print(f"crema: {found}", file=sys.stderr)
     os.environ.setdefault("CREMA_PYTHON", sys.executable or "python3")
     try:

@@ -15,7 +15,7 @@ Inside a processor: crema.section, crema.memory, crema.metric.
 
 import os as _os
 
-# The registry's `crema` is a music library with a package of the same name: installed together, each overwrites the other.
+# `crema` on PyPI is a music library with a package of the same name: installed together, each overwrites the other.
 if any(_os.path.exists(_os.path.join(_os.path.dirname(__file__), name)) for name in ("analyze.py", "models")):
     raise ImportError(f"'{_os.path.dirname(__file__)}' also contains the music library 'crema': run 'pip uninstall crema', "
                       "then install the wheel of crema-hep with --force-reinstall")

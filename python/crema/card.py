@@ -11,7 +11,7 @@ TEXT_STYLE = "margin:0;padding:.8em 1em;max-height:40rem;overflow:auto;border:1p
 
 
 def text(run):
-    """The report; for a run from a file, what is known without the program."""
+    """The report; for a run from a file, only what is available without the program."""
     try:
         return run.report()
     except CremaError as error:

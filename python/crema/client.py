@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the client's thread does from the start of an analysis to its end: seconds by part.
+"""Records what the client's thread does from the start of an analysis to its end: seconds by part.
 
-Each moment belongs to one part: of the functions in HOOKS that are under way on the thread the innermost decides; inside
-"preprocess" and "wait" nothing else does. Outside of all of them it is "own", the analysis' own code. Of waits the times are kept:
+Each moment belongs to one part: that of the innermost running function in HOOKS on the thread; inside "preprocess" and "wait",
+inner functions do not count. Outside of all of them it is "own", the analysis' own code. The times of waits are kept:
 the report divides them by what the workers did meanwhile (collector/report/wall.c). Time is CLOCK_MONOTONIC; a record has one pair with UTC.
 
 `crema run` executes this text inside the client before its first line (shim/python/py_client.c); `crema.measure` imports it. A hook
-calls the original with what it was given, on any thread, whatever happens here. A module in which a hooked name is missing makes
-these parts unknown (`unseen`). Functions are replaced where their module has been imported, so names that were bound before
-are replaced too. Standard library only, and at start nothing that Python has not loaded already.
+calls the original with its arguments, on any thread, whatever happens here. If a hooked name is missing in its module,
+these parts are unknown (`unseen`). Functions are replaced after the import of their module, and so are names that other modules
+bound before. It uses only the standard library, and at the start only modules that Python has loaded already.
 """
 import sys
 import time
@@ -18,9 +18,9 @@ FORMAT = 1
 MOST_WAITS = 10000
 MOST_KEYS = 512
 KEYS_OF_A_CALL = 4
-SAVE_SECONDS = 1.0  # between two files
-WHOLE = ("preprocess", "wait")  # what is called inside does not count separately
-# module: ((name, part or function that chooses it), ...)
+SAVE_SECONDS = 1.0  # between two writes of the file
+WHOLE = ("preprocess", "wait")  # calls inside do not count separately
+# module: ((name, part or a function that returns it), ...)
 HOOKS = {
     "dask.base": (("compute", "graph"), ("persist", "graph"), ("optimize", "graph")),
     "distributed.utils": (("sync", "_part_of_sync"),),
@@ -53,7 +53,7 @@ _WRAPPER = """def hook(*args, **kwargs):
     finally:
         leave(depth)
 """
-# By the name of importlib's file, as its own lines these are left out of tracebacks.
+# Under the name of importlib's file, so that these frames are left out of tracebacks, as its own are.
 _IMPORT = """def _find_and_load(name, import_):
     if thread() != on.thread:
         return original(name, import_)
@@ -71,15 +71,15 @@ def _part_of_sync(args):
 
 
 class Recorder:
-    """One for a process; all calls on the thread that it records."""
+    """One per process; all calls are on the thread that it records."""
 
     def __init__(self, begin=None, outside="start"):
         self.thread = get_ident()
         self.since = time.perf_counter() if begin is None else begin
         self.stack, self.keys, self.unseen, self.replaced = [], [], {}, []
-        self.outside = outside  # the part while no hooked function is under way
+        self.outside = outside  # the part while no hooked function is running
         self.seconds = {}       # by part, without waits
-        self.waits = []         # [begin, end, when something was sent since the one before]
+        self.waits = []         # [begin, end, when something was sent since the previous one]
         self.sent_at = None
         self.local = None       # whether the scheduler has this machine's clock
         self.after_wait = self.client = self.ahead = None
@@ -94,12 +94,12 @@ class Recorder:
         elif len(self.waits) < MOST_WAITS:
             self.waits.append([self.since, now, self.sent_at])
             self.sent_at = None
-        else:  # its place is lost, so it is nobody's
+        else:  # its position is lost, so its time is unattributed
             self.unseen["wait"] = f"more than {MOST_WAITS} waits"
         self.since = now
 
     def mark(self, now=None):
-        """A point in time that a record may begin or end at."""
+        """A point in time at which a record may begin or end."""
         now = time.perf_counter() if now is None else now
         self.turn(now)
         return now, dict(self.seconds), len(self.waits)
@@ -139,7 +139,7 @@ class Recorder:
         self.unseen.setdefault("own", f"{type(error).__name__}: {error}")
 
     def sent(self, client, graph=None, keys=()):
-        """A call's first keys: the run that has them is the one that this client asked for."""
+        """A call's first keys: the run that has them is the one that this client submitted."""
         address = str(getattr(getattr(client, "scheduler", None), "address", ""))
         host = address.partition("://")[2].rpartition(":")[0]
         here = address.startswith("inproc://") or host in ("127.0.0.1", "localhost", "[::1]")
@@ -152,7 +152,7 @@ class Recorder:
             self.keys.append((now, key))
 
     def ask(self):
-        """The scheduler's clock, once, in the client's event loop: this thread does not wait for the answer."""
+        """Queries the scheduler's clock, once, in the client's event loop: this thread does not wait for the response."""
         client, self.client = self.client, None
         if client is None:
             return
@@ -210,7 +210,7 @@ class Recorder:
             self.replace(space if owner else vars(space), name, original, part, _WRAPPER, "<crema>")
 
     def replace(self, space, name, original, part, text, file):
-        """The function keeps its names; tools that skip the frames of its module skip the hook's."""
+        """The function keeps its names; tools that skip the frames of its module also skip the hook's."""
         inside = {"__name__": original.__module__, "original": original, "part": part, "thread": get_ident, "on": self,
                   "enter": self.enter, "leave": self.leave, "imported": self.imported}
         exec(compile(text, file, "exec"), inside)
@@ -224,7 +224,7 @@ class Recorder:
         self.replaced.append((space, name, hook, original))
 
     def replace_bound(self):
-        """Names that other modules bound before: from dask import compute."""
+        """Replaces names that other modules bound before: from dask import compute."""
         hooks = {id(original): (hook, original) for space, _, hook, original in self.replaced if isinstance(space, dict)}
         for module in list(sys.modules.values()):
             space = getattr(module, "__dict__", None)
@@ -237,7 +237,7 @@ class Recorder:
     # --- the record
 
     def record(self, begin, end, clock_ahead=None, ended=True):
-        """From one mark() to a later one, for `crema report --client-record`; `ended`: nothing of it can follow."""
+        """From one mark() to a later one, for `crema report --client-record`; `ended`: it is complete."""
         (b, before, first), (e, after, last) = begin, end
         utc = time.time() - (time.perf_counter() - b)
         if clock_ahead is None and self.local is not False:
@@ -256,7 +256,7 @@ def _put(space, name, value):
 
 
 def _first_keys(keys, most):
-    """Without taking anything out of an iterator."""
+    """Consumes no iterator."""
     found = []
     for key in keys if isinstance(keys, (list, set, frozenset)) else [keys]:
         if len(found) >= most:
@@ -269,7 +269,7 @@ def _first_keys(keys, most):
 
 
 def _hash(key):
-    """As the shim's: FNV-1a, 64 bits."""
+    """The same hash as the shim's: FNV-1a, 64 bits."""
     found = 0xCBF29CE484222325
     for byte in key.encode("utf-8", "surrogatepass"):
         found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
@@ -286,7 +286,7 @@ def running():
 
 def start(path, begin_ns):
     """Records this thread from `begin_ns` (CLOCK_MONOTONIC) to the end of Python. The file is written after waits and at the end:
-    of a client that is killed it has what was before."""
+    if the client is killed, it has the record until the last write."""
     import atexit
     import os
 
@@ -312,7 +312,7 @@ def start(path, begin_ns):
     def at_exit():
         try:
             save(True)
-        except Exception:  # a full disk is not the analysis' failure
+        except Exception:  # a full disk must not fail the analysis
             pass
 
     recorder.after_wait = after_wait

@@ -12,7 +12,7 @@ def _time(text):
 
 
 def _tracking(data):
-    """ISO times as datetimes, in all series that there are."""
+    """Converts ISO times to datetimes in all series."""
     if data is None:
         return None
     found = {}
@@ -27,7 +27,7 @@ def _tracking(data):
 
 
 def _tuples(data):
-    """Keys that were written as repr() of a tuple; others stay."""
+    """Converts keys that were written as repr() of a tuple; others are unchanged."""
     found = {}
     for key, value in data.items():
         try:
@@ -38,10 +38,10 @@ def _tuples(data):
 
 
 def load_measurement(path):
-    """(metrics, start, end) of a folder, with all that roastcoffea's plots want to find.
+    """(metrics, start, end) of a folder, with everything that roastcoffea's plots need.
 
-    roastcoffea's own load_measurement gives the same without the workers' CPU and with the keys of
-    raw_span_metrics as text, so that its plots of CPU and of tasks do not find their data.
+    roastcoffea's own load_measurement returns the same without the workers' CPU and with the keys of
+    raw_span_metrics as text, so its plots of CPU and of tasks do not find their data.
     """
     path = Path(path)
     for name in ("metrics.json", "start_end_time.txt"):
@@ -62,7 +62,7 @@ def load_measurement(path):
 
 
 def json_ready(value):
-    """What JSON can hold: tuple keys as text, times in ISO, sets and arrays as lists."""
+    """Converts to JSON types: tuple keys to text, times to ISO, sets and arrays to lists."""
     if isinstance(value, dict):
         return {k if isinstance(k, str) else k.isoformat() if isinstance(k, datetime) else str(k): json_ready(v)
                 for k, v in value.items()}
@@ -73,10 +73,10 @@ def json_ready(value):
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float):
-        return value if abs(value) < float("inf") else None  # NaN and infinity are no JSON
+        return value if abs(value) < float("inf") else None  # JSON has no NaN and infinity
     if value is None or isinstance(value, (str, int)):
         return value
-    item = getattr(value, "item", None)  # numbers of numpy
+    item = getattr(value, "item", None)  # numpy numbers
     try:
         return json_ready(item()) if item else str(value)
     except (TypeError, ValueError):

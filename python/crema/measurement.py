@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`with crema.measure(client) as m:` around a run: its numbers afterwards, with roastcoffea's calls.
 
-The block opens a Dask span, so that all its tasks are one run, and takes the wall time. At its end it waits
-until the collector has the run's records. Nothing in here raises inside the block or at its end: what goes
-wrong is one warning, and get_metrics() says it again.
+The block opens a Dask span, so that all its tasks are one run, and measures the wall time. At its end it waits
+until the collector has the run's records. Nothing here raises inside the block or at its end: a failure
+is one warning, and get_metrics() repeats it.
 """
 
 import json
@@ -85,7 +85,7 @@ class Measurement:
         return False
 
     def wait(self, wait_seconds=None):
-        """Until the collector has all records of the run; True if it has. The block's end does this."""
+        """Waits until the collector has all records of the run; True if it has. The end of the block does this."""
         limit = self.wait_seconds if wait_seconds is None else wait_seconds
         self._metrics = None
         if self._expected is None:
@@ -102,12 +102,12 @@ class Measurement:
     def _ask_scheduler(self):
         try:
             return told_by_scheduler(self.client, self.span_id)
-        except Exception as error:  # a client that is closed by now, a scheduler that is gone
+        except Exception as error:  # the client is closed by now, or the scheduler is gone
             logger.info("the scheduler does not report the number of tasks: %s", error)
             return NOTHING_TOLD
 
     def _watch_client(self):
-        """What this thread does in the block: imports, graphs, waits (client.py)."""
+        """Records what this thread does in the block: imports, graphs, waits (client.py)."""
         recorder = client_side.running()
         if recorder is None:
             recorder = client_side.Recorder(outside="own")
@@ -122,7 +122,7 @@ class Measurement:
             self._recorder.uninstall()
 
     def _ask_clock(self):
-        """Seconds that the scheduler's clock, where the collector is, is ahead of ours; 0 where that is not sure."""
+        """How far the scheduler's clock, on the collector's host, is ahead of ours, in seconds; 0 if uncertain."""
         try:
             before = time.time()
             there = self.client.run_on_scheduler(time.time)
@@ -137,7 +137,7 @@ class Measurement:
         self.warning = line
         try:
             warnings.warn(f"crema: {line}", RuntimeWarning, stacklevel=3)
-        except RuntimeWarning:  # warnings are errors here: the analysis is not to suffer for them
+        except RuntimeWarning:  # warnings are errors here: they must not fail the analysis
             logger.warning("%s", line)
 
     def _open_span(self):
@@ -154,7 +154,7 @@ class Measurement:
             self.span_id, self._span = span_id, opened.pop_all()
 
     def _raise_flags(self):
-        """On the instance, and on its class, which is what reaches the workers."""
+        """Sets them on the instance, and on its class, which is what reaches the workers."""
         if self.processor_instance is None:
             return
         for owner in (self.processor_instance, type(self.processor_instance)):
@@ -170,10 +170,10 @@ class Measurement:
             else:
                 setattr(owner, FLAG, before)
 
-    # --- what only the client knows
+    # --- the client's own data
 
     def set_coffea_report(self, report, custom_metrics=None):
-        """coffea's report, or the whole (output, report) that a Runner with savemetrics=True returns."""
+        """Takes coffea's report, or the whole (output, report) that a Runner with savemetrics=True returns."""
         if isinstance(report, tuple) and len(report) == 2:
             output, report = report
             self.chunk_metrics = outputs.peek(output) or self.chunk_metrics
@@ -183,7 +183,7 @@ class Measurement:
         self._metrics = None
 
     def extract_metrics_from_output(self, output):
-        """Takes what @track_metrics left in the output out of it."""
+        """Removes what @track_metrics left in the output, and keeps it."""
         found = outputs.peek(output)
         if found is not None:
             self.chunk_metrics = found
@@ -195,12 +195,12 @@ class Measurement:
         self._metrics = None
 
     def record_chunk_metrics(self, chunk_data):
-        """One more of what extract_metrics_from_output() finds."""
+        """Adds one item of the kind that extract_metrics_from_output() finds."""
         self.chunk_metrics = [*self.chunk_metrics, chunk_data]
         self._metrics = None
 
     def record_section_metrics(self, section_data):
-        """Handed through: `raw_section_metrics` of the metrics."""
+        """Passed through to `raw_section_metrics` of the metrics."""
         self.section_metrics.append(section_data)
         self._metrics = None
 
@@ -250,7 +250,7 @@ class Measurement:
         return self._metrics
 
     def _add_own(self, metrics):
-        """What the client has besides; the same into a folder's metrics.json."""
+        """Adds the client's own data, also to a folder's metrics.json."""
         if self.chunk_metrics:
             metrics["raw_chunk_metrics"] = outputs.merge_chunks(metrics.get("raw_chunk_metrics") or [], self.chunk_metrics)
             percent = outputs.branches_percent(self.chunk_metrics)
@@ -276,12 +276,12 @@ class Measurement:
 
     @property
     def run(self):
-        """The run with its tasks, as crema.load() gives it."""
+        """The run with its tasks, as crema.load() returns it."""
         self._collect()
         return Run(self._json, self._printed)
 
     def _printed(self, *options):
-        """What `crema report` prints for this run, with all that the client knows."""
+        """The output of `crema report` for this run, including the client's data."""
         with tempfile.TemporaryDirectory(prefix="crema-") as scratch:
             return report(*self._arguments(scratch), *options, directory=self.dir)
 
@@ -327,8 +327,8 @@ class Measurement:
         print("\n".join([text.rstrip("\n"), *outputs.summary(outputs.sections(self.chunk_metrics))]))
 
     def save_measurement(self, output_dir=None, measurement_name=None, config=None):
-        """A folder below output_dir (of the call, else of MetricsCollector) that roastcoffea's load_measurement
-        reads; returns its path."""
+        """Writes a folder that roastcoffea's load_measurement reads, below output_dir (of the call, else of
+        MetricsCollector); returns its path."""
         output_dir = self.output_dir if output_dir is None else output_dir
         if output_dir is None:
             raise TypeError("save_measurement() needs the folder to write into: output_dir")
@@ -350,19 +350,19 @@ class Measurement:
 
 
 def measure(client=None, processor_instance=None, custom_metrics=None, **options):
-    """Measures what is run inside the with block.
+    """Measures what runs inside the with block.
 
     client: the Dask client (None: coffea's other executors). processor_instance: for roastcoffea's decorators.
-    dir: the collector's folder, if it is not the usual one. wait_seconds: how long the end of the block may wait (0: get_metrics() waits).
+    dir: the collector's folder, if it is not the default. wait_seconds: how long the end of the block may wait (0: get_metrics() waits).
     """
     return Measurement(client, processor_instance, custom_metrics, **options)
 
 
 class MetricsCollector(Measurement):
-    """measure() under the name and with the arguments of roastcoffea 0.1.2.
+    """measure() with the name and the arguments of roastcoffea 0.1.2.
 
     client: the Dask client, or coffea's executor, which has it (one without Dask: the run is the last one).
-    output_dir: where save_measurement() writes if it is not told.
+    output_dir: the default folder of save_measurement().
     """
 
     def __init__(self, client, backend="dask", track_workers=True, worker_tracking_interval=1.0,

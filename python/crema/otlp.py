@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run as an OpenTelemetry trace, in the JSON of OTLP: the run is the root span, each attempt at a task that has ended is a child.
+"""A run as an OpenTelemetry trace, in the JSON of OTLP: the run is the root span, each ended attempt at a task is a child.
 
-Ids are digests of the run's id and of worker and attempt, so that a run that is sent again is the same trace. A number that is
-unknown is left out. Names follow OpenTelemetry's conventions where there is one; the others are `crema.` and the report's name.
+Ids are digests of the run's id and of worker and attempt, so a run that is sent again is the same trace. Unknown numbers are
+left out. Names follow OpenTelemetry's conventions if there is one; the others are `crema.` and the report's name.
 """
 
 import email.utils
@@ -22,8 +22,8 @@ from crema.program import CremaError
 
 SPANS, BYTES = 1000, 4_000_000  # in a request, before compression
 TRIES, LONGEST_PAUSE_S, TIMEOUT_S = 5, 30, 60
-BUSY = {429, 502, 503, 504}  # the receiver asks to come again
-HUNG_UP = (ConnectionResetError, BrokenPipeError)  # a proxy that restarts; ids are the same when spans come twice
+BUSY = {429, 502, 503, 504}  # the receiver requests a retry
+HUNG_UP = (ConnectionResetError, BrokenPipeError)  # a proxy that restarts; duplicate spans have the same ids
 SPAN_COLUMNS = {"start", "stop", "key", "status", "error_type", "error_text"}
 RESOURCE_COLUMNS = {"worker_id": "service.instance.id", "host": "host.name", "pid": "process.pid"}
 NAMES = {"thread": "thread.id", "function": "code.function.name", "run": "crema.run"}
@@ -36,7 +36,7 @@ def _digest(*parts, size):
 
 
 def _value(name, value):
-    """A type for each name: JSON has 0 for 0.0."""
+    """The type depends on the name: JSON has 0 for 0.0."""
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int) and name.endswith(REAL):
@@ -55,13 +55,13 @@ def _attributes(values):
 
 
 def _ns(seconds):
-    """Whole nanoseconds of that very double: a product of doubles would be up to 128 ns off."""
+    """Whole nanoseconds of exactly that double: a product of doubles would be up to 128 ns off."""
     return int(Decimal(seconds) * 10**9)
 
 
 def _task(run, trace, root, task):
     begin = _ns(task["start"])
-    # The duration is exact to the nanosecond; the moment is a double of seconds since 1970, which is good to 0.24 us.
+    # The duration is exact to the nanosecond; the start is a double of seconds since 1970, exact to 0.24 us.
     end = begin + round(task["wall_seconds"] * 1e9) if task["wall_seconds"] is not None else _ns(task["stop"])
     span = {"traceId": trace, "spanId": _digest(run, task["worker_id"], task["attempt"], size=8), "parentSpanId": root,
             "name": task["prefix"] or "task", "kind": 1, "startTimeUnixNano": str(begin), "endTimeUnixNano": str(end),
@@ -93,13 +93,13 @@ def _resource(**attributes):
 
 
 class _Request:
-    """A request while it is put together: spans as texts, those of a resource together."""
+    """A request being built: spans as texts, those of a resource together."""
 
     def __init__(self):
         self.resources, self.spans, self.bytes = [], 0, 0
 
     def has_room(self, span):
-        """For one more; an empty one takes any."""
+        """Whether one more fits; an empty request takes any."""
         return not self.spans or (self.spans < SPANS and self.bytes + len(span) <= BYTES)
 
     def add(self, resource, span):
@@ -115,7 +115,7 @@ class _Request:
 
 
 def requests_of(data):
-    """(requests, attempts that are left out): a generator of requests with at most SPANS spans and about BYTES, the root in the first."""
+    """(requests, attempts left out): a generator of requests with at most SPANS spans and about BYTES, the root in the first."""
     run = data["run"]
     trace, root = _digest("run", run, size=16), _digest("root", run, size=8)
     if data["run_info"]["start"] is None or data["run_info"]["stop"] is None:
@@ -142,7 +142,7 @@ def requests_of(data):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A request that goes on elsewhere loses its body, looks taken, and shows the headers to another host."""
+    """A redirected request would lose its body, look accepted, and show the headers to another host."""
 
     def redirect_request(self, *_):
         return None
@@ -152,7 +152,7 @@ _opener = urllib.request.build_opener(_NoRedirect)
 
 
 def _line(text):
-    """What a receiver says, as a part of a line: it may be anything."""
+    """A receiver's text as a part of a line: it may contain anything."""
     return "".join(c if c.isprintable() else " " for c in text[:200]).strip()
 
 
@@ -160,7 +160,7 @@ def _said(error):
     try:
         return _line(error.read(800).decode(errors="replace")) or _line(error.reason)
     except (OSError, http.client.HTTPException):
-        return _line(error.reason)  # its words broke off
+        return _line(error.reason)  # its text was truncated
 
 
 def _refused(url, error):
@@ -172,7 +172,7 @@ def _refused(url, error):
 
 
 def _pause(named, attempt):
-    """Seconds until the receiver wants to be asked again: it names seconds or a date."""
+    """Seconds until the next retry: the receiver names seconds or a date."""
     if named.isdecimal() and named.isascii():
         return min(int(named), LONGEST_PAUSE_S)
     try:
@@ -183,7 +183,7 @@ def _pause(named, attempt):
 
 
 def _post(url, text, headers):
-    """The answer's bytes; a receiver that is busy, or hangs up, is asked again, a busy one after the time it names."""
+    """The response's bytes. Retries if the receiver is busy (after the time it names) or hangs up."""
     packed = gzip.compress(text.encode(), 5)
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", **headers}
     for attempt in range(TRIES):
@@ -204,12 +204,12 @@ def _post(url, text, headers):
 
 
 def _rejected(answer):
-    """(spans, why) that the receiver did not take."""
+    """(spans, why) that the receiver rejected."""
     try:
         partial = json.loads(answer or b"{}").get("partialSuccess") or {}
         return int(partial.get("rejectedSpans") or 0), _line(str(partial.get("errorMessage") or "no reason given"))
     except (ValueError, AttributeError):
-        return 0, ""  # it said success, in words that are no JSON
+        return 0, ""  # success, but the text is not JSON
 
 
 def _to_url(url, requests, headers):
@@ -234,7 +234,7 @@ def _to_url(url, requests, headers):
 
 
 def _to_file(path, requests):
-    """A request a line, as the collector's file exporter and receiver have them; whole or not there."""
+    """Writes one request per line, as OpenTelemetry's file exporter and receiver do; the file is complete or absent."""
     scratch, sent = f"{path}.{socket.gethostname()}.{os.getpid()}", 0
     try:
         with open(scratch, "w") as out:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What roastcoffea's decorators and trackers have put into an analysis' output, beside the measured chunks.
+"""Combines what roastcoffea's decorators and trackers put into an analysis' output with the measured chunks.
 
-@track_metrics puts a list of chunks into the output, under KEY; coffea's merging joins the lists. Each holds
+@track_metrics puts a list of chunks into the output, under KEY; coffea's merging joins the lists. Each chunk has
 "timing", "memory" and "bytes" by the names given to track_time, track_memory and track_bytes.
 """
 
@@ -25,9 +25,9 @@ def identity(row):
 
 
 def merge_chunks(measured, tracked):
-    """Measured chunks with what the decorators know beside; tracked ones that nobody measured come last.
+    """Measured chunks with the decorators' additional data; tracked chunks that were not measured come last.
 
-    A number that both have is the measured one; the decorators' stays where the list came from.
+    The measured value wins over that of a decorator, which stays in the original list.
     """
     known = {identity(row): row for row in tracked if identity(row)}
     merged, used = [], set()
@@ -39,7 +39,7 @@ def merge_chunks(measured, tracked):
 
 
 def branches_percent(chunks):
-    """Share of a file's branches that were read, mean of the files; only the decorators know how many there are."""
+    """Share of a file's branches that were read, mean of the files; only the decorators have their number."""
     first = {}
     for chunk in chunks:
         if chunk.get("file") and _number(chunk.get("branches_read_percent")):
@@ -52,7 +52,7 @@ def _number(value):
 
 
 def sections(chunks):
-    """{name: count, total and mean} of the trackers of all chunks; as roastcoffea's table of chunks wants it."""
+    """{name: count, total and mean} of the trackers of all chunks, as needed by roastcoffea's table of chunks."""
     found = {}
     for chunk in chunks:
         for tracker, kind in TRACKERS.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of a run as Parquet: FOLDER/TABLE/run=ID/part-0.parquet, so that the runs of one folder are one data set.
 
-The source is the database of `crema report --sqlite`, which is read in parts: memory does not grow with the run. Its table
-`columns` has the types. Numbers without a declared type (metrics) are float64 in every run, so that runs agree.
+The source is the database of `crema report --sqlite`, read in parts, so memory does not grow with the run. Its table
+`columns` has the types. Numbers without a declared type (metrics) are float64 in every run, so that runs have the same types.
 """
 
 import os
@@ -11,7 +11,7 @@ import urllib.parse
 from contextlib import closing
 from pathlib import Path
 
-ROWS = 20_000  # in memory at a time: one row group
+ROWS = 20_000  # in memory at the same time: one row group
 
 
 def _arrow():
@@ -24,7 +24,7 @@ def _arrow():
 
 
 def _fields(pa, database, table):
-    """Of each column but `run`, which the folder's name has: the declared type, and the unit as metadata."""
+    """The declared type of each column, with the unit as metadata; without `run`, which is in the folder's name."""
     types = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string(), "BOOLEAN": pa.bool_(), "": pa.float64()}
     told = database.execute("SELECT column_name, type, unit FROM columns WHERE table_name = ? ORDER BY rowid", (table,))
     return [pa.field(name, types[kind], metadata={"unit": unit} if unit else None) for name, kind, unit in told if name != "run"]
@@ -39,7 +39,7 @@ def _column(pa, values, kind):
 
 
 def _write(pa, database, table, file):
-    """The number of rows."""
+    """Returns the number of rows."""
     fields = _fields(pa, database, table)
     columns = ", ".join(f'"{field.name}"' for field in fields)
     rows = database.execute(f'SELECT {columns} FROM "{table}" ORDER BY rowid')
@@ -53,9 +53,9 @@ def _write(pa, database, table, file):
 
 
 def write(database, folder, run):
-    """Every table of the database below `folder`; what this run had there is replaced. Returns the rows of each table.
+    """Writes every table of the database below `folder`, replacing this run's earlier files. Returns the rows of each table.
 
-    A file has its name once it is whole: a reader never sees a part of one, and a table is never there twice.
+    A file gets its name once it is complete: a reader never sees a partial file, or a table twice.
     """
     pa = _arrow()
     found = {}

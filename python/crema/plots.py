@@ -12,7 +12,7 @@ BYTES = [("total_bytes_read_coffea", "requested (coffea)", "#999999"), ("read_by
          ("disk_read_bytes", "from storage", "#56B4E9"), ("network_read_bytes", "from the network", "#009E73"),
          ("basket_bytes", "baskets used", "#E69F00"), ("bytes_read_uncompressed", "decompressed", "#CC79A7")]
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999"]
-NAMED = 8  # datasets or kinds of tasks that have a colour of their own; the others share the last
+NAMED = 8  # datasets or kinds of tasks with a separate colour; the others share the last
 NAMED_THREADS = 16
 
 
@@ -30,7 +30,7 @@ def bars(ax, metrics, rows, title, unit, scale):
 
 
 def time(ax, data):
-    """Where the threads' time went: counted tasks, and threads that had none."""
+    """Where the threads' time went: counted tasks, and threads without a task."""
     bars(ax, data["metrics"], TIME, "Thread time", "seconds, of all threads", 1)
 
 

@@ -18,7 +18,7 @@ OFF = ("off", "no", "false", "0")  # of contract/switch.h
 
 
 def library():
-    """The path of libcrema.so as LD_PRELOAD can hold it; `crema run` finds it and tries to load it."""
+    """A path of libcrema.so that LD_PRELOAD can hold; `crema run` finds the library and tests it."""
     env = {name: value for name, value in os.environ.items() if name != VARIABLE}
     try:
         done = subprocess.run([find(), "run", "--", "/bin/sh", "-c", f'printf %s "${VARIABLE}"'], env=env, stdin=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ def preload(quiet=False):
     the library does nothing. It cannot reach workers that are already running, workers on other machines, or
     LocalCluster(processes=False), whose workers are this process: start these with `crema run -- COMMAND`.
 
-    Returns {"LD_PRELOAD": ...}, for the environment of processes that something else starts.
+    Returns {"LD_PRELOAD": ...}, for the environment of processes that other programs start.
     Calling it again changes nothing. Raises CremaError if the library is missing or does not load.
     """
     path = library()

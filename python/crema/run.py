@@ -57,7 +57,7 @@ class Run:
     """A run of `crema report --json`: `metrics`, `findings`, and lists of everything that has rows."""
 
     def __init__(self, data, ask=None):
-        """ask(*options) is what `crema report` prints for this run; None for one that came from a file."""
+        """ask(*options) returns the output of `crema report` for this run; None for a run from a file."""
         self.json = data
         self.id = data["run"]
         self.metrics = data["metrics"]
@@ -114,7 +114,7 @@ class Run:
     def to_parquet(self, folder):
         """Writes every table of `crema report --sqlite` below FOLDER/TABLE/run=ID and returns the number of rows of each.
 
-        The runs of one folder are one data set, partitioned by `run`; a run that is written again replaces itself. Unknown is
+        The runs of one folder are one data set, partitioned by `run`; writing a run again replaces it. Unknown is
         null; the unit is in the metadata of each column. Needs pyarrow.
         """
         with tempfile.TemporaryDirectory() as scratch:
@@ -123,10 +123,10 @@ class Run:
             return parquet.write(database, folder, self.id)
 
     def to_otlp(self, where, headers=None):
-        """Sends the run as an OpenTelemetry trace (OTLP/HTTP, JSON) to a URL, or writes it to a file, a request a line.
+        """Sends the run as an OpenTelemetry trace (OTLP/HTTP, JSON) to a URL, or writes it to a file, one request per line.
 
-        `headers` are a dict for the receiver, a token for example. Returns {"spans": sent, "left_out": attempts that have no end
-        or no known time}; spans that the receiver rejects are a CremaError.
+        `headers` is a dict for the receiver, for example with a token. Returns {"spans": sent, "left_out": attempts that have no
+        end or no known time}; spans that the receiver rejects raise CremaError.
         """
         return otlp.send(self.json, where, headers)
 
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def chunks(self):
-        """Those that processed a chunk, with its file, entry range and coffea's numbers."""
+        """Tasks that processed a chunk, with its file, entry range and coffea's numbers."""
         return self.table("chunks")
 
     @property
@@ -152,8 +152,8 @@ class Run:
 
 
 def load(run="last", dir=None):
-    """The run of that id (or a part of it, or its Dask span) in the collector's folder `dir`, or in a list of several
-    collectors' folders; or a file that `crema report --json FILE` wrote."""
+    """Loads the run with that id (or a part of it, or its Dask span) from the collector's folder `dir`, or from a list of
+    several collectors' folders; or from a file that `crema report --json FILE` wrote."""
     if os.path.isfile(run):
         with open(run, encoding="utf-8") as file:
             return Run(json.load(file))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waiting until the collector has a run's records: they travel from the workers by themselves, within a second."""
+"""Waits until the collector has a run's records: the workers' agents send them within a second."""
 
 import os
 import socket
@@ -8,23 +8,23 @@ import time
 from crema.program import CremaError, report_json
 
 POLL_SECONDS = 0.3
-NOTHING_SECONDS = 6.0  # for a first record, which comes within one second where anything is measured
-SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records of what they count
-ASK_SECONDS = 5.0      # for workers to say whether they have the library
-STRAY_SECONDS = 3.0    # for a task that the scheduler counts and no record names
+NOTHING_SECONDS = 6.0  # for a first record, which comes within one second if anything is measured
+SIGN_SECONDS = 1.2     # a worker's totals come each second, after the records that they count
+ASK_SECONDS = 5.0      # for workers to report whether they have the library
+STRAY_SECONDS = 3.0    # for a task that the scheduler counts but no record names
 
 NOTHING_TOLD = {"tasks": None, "least": 0, "all_ran": True, "workers": [], "idle": False}
 
 
 def told_by_scheduler(client, span):
-    """How many tasks of the span have run, and the workers' addresses; None where Dask does not say.
+    """How many tasks of the span have run, and the workers' addresses; None if Dask does not report it.
 
-    What the scheduler cancelled, or could not begin because something before it failed, it counts as ended too. Its
-    log tells them apart; all_ran is False where that has not room for all, and `least` have run. `idle`: no task at
-    all is in the span.
+    The scheduler also counts tasks as ended that were cancelled, or could not begin because an earlier one failed. Its
+    log distinguishes them; if the log has no room for all, all_ran is False, and at least `least` have run. `idle`: there
+    is no task in the span.
     """
 
-    def ask(dask_scheduler, span):  # defined in here, so that it travels by value
+    def ask(dask_scheduler, span):  # defined here, so that it is pickled by value
         from distributed.utils import key_split_group
 
         spans = dask_scheduler.extensions.get("spans")
@@ -32,7 +32,7 @@ def told_by_scheduler(client, span):
         told = {"tasks": None, "least": 0, "all_ran": True, "idle": spans is not None and found is None,
                 "workers": [worker.address for worker in dask_scheduler.workers.values()]}
 
-        def block_of(key):  # another measured block's task may be in this one's span (contract/ids.h)
+        def block_of(key):  # a task of another measured block may be in this one's span (contract/ids.h)
             ts = dask_scheduler.tasks.get(key)
             return ts.annotations.get("crema_span") if ts and ts.annotations else None
 
@@ -55,9 +55,9 @@ def told_by_scheduler(client, span):
 
 
 def preloaded(client):
-    """{worker's address: (whether it has the library, whether it is in this process)} of those that answer; {} if none does."""
+    """{worker's address: (whether it has the library, whether it is in this process)} of those that respond; {} if none does."""
 
-    def look():  # defined in here, so that it travels by value
+    def look():  # defined here, so that it is pickled by value
         import os
         import socket
 
@@ -67,7 +67,7 @@ def preloaded(client):
     here = socket.gethostname(), os.getpid()
     try:
         found = client.sync(client._run, look, on_error="return", callback_timeout=ASK_SECONDS)
-    except Exception:  # no client, a client that is closed by now, workers that do not answer
+    except Exception:  # no client, a closed client, or workers that do not respond
         return {}
     return {address: (told[0], told[1] == here) for address, told in found.items() if isinstance(told, tuple)}
 
@@ -77,7 +77,7 @@ def ended(data):
 
 
 def enough(data, expected):
-    """Where some of the tasks may not have run, a failed task shows that they did not."""
+    """If some of the tasks may not have run, a failed task shows that they did not."""
     return (not expected["tasks"] or ended(data) >= expected["tasks"]
             or (not expected["all_ran"] and any(t["status"] == "erred" for t in data["tasks"])))
 
@@ -124,7 +124,7 @@ def unmeasured(data, expected):
 
 
 def is_missing(data, expected):
-    """Tasks that the scheduler counts may have been cancelled, where all_ran is False; on measured workers they were."""
+    """Tasks that the scheduler counts may have been cancelled if all_ran is False; on measured workers they were."""
     return bool(expected["all_ran"] or ended(data) < expected["least"] or unmeasured(data, expected))
 
 
@@ -143,7 +143,7 @@ FOLDER = "if the collector writes to another folder, set it with dir= or CREMA_D
 
 
 def nothing_there(why, expected, workers):
-    """Why there is nothing; `workers` is what preloaded() found."""
+    """Why there are no records; `workers` is the result of preloaded()."""
     if expected["idle"]:
         return ("nothing was measured: no task ran for this block. It submitted none, or only tasks that the scheduler had already "
                 "(another client's equal keys): they are in the run that submitted them first ('crema report --list')")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A run as a folder in the layout of roastcoffea 0.1.2, for its load_measurement, tables and plots.
 
-`crema report --measurement` runs this text in a Python: the report's JSON comes on standard input, the four
-files are open descriptors (FILES). Only the standard library is used. roastcoffea takes a missing member as
-"not there" and fails on null: unknown values are left out.
+`crema report --measurement` runs this text in a Python process: the report's JSON comes on standard input, the four
+files are open descriptors (FILES). Only the standard library is used. roastcoffea accepts a missing member
+but fails on null, so unknown values are left out.
 """
 
 import json
@@ -16,11 +16,11 @@ from datetime import datetime, timedelta, timezone
 
 FILES = {3: "metrics.json", 4: "start_end_time.txt", 5: "config.json", 6: "metadata.json"}
 MIB = 1024.0 * 1024.0
-# Dask's own digests of these are about what it spills and sends: they are renamed, and the tasks' numbers put in
-# their place.
+# Dask's own digests with these names are about spilling and sending: they are renamed, and replaced by the tasks'
+# numbers.
 OF_TASKS = (("disk-read", "bytes", "storage_read_bytes", 1), ("disk-write", "bytes", "storage_write_bytes", 1),
             ("decompress", "seconds", "decompress_cpu_seconds", 1e9), ("compress", "seconds", "compress_cpu_seconds", 1e9))
-# roastcoffea's series: ours, the member of a point
+# roastcoffea's series: our series, the member of a point
 SERIES = {"worker_memory": ("worker_memory", "memory_bytes"),
           "worker_memory_limit": ("worker_memory_limit", "memory_limit_bytes"),
           "worker_active_tasks": ("worker_active_tasks", "active_tasks"),
@@ -29,18 +29,18 @@ SERIES = {"worker_memory": ("worker_memory", "memory_bytes"),
           "worker_executing": ("worker_executing", "executing"),
           "worker_last_seen": ("worker_last_seen", "last_seen"),
           "worker_cpu": ("worker_cpu_occupancy", "cpu_percent")}
-LISTS = ("columns", "span_metrics", "per_task_metrics")  # null where nothing is known of them
+LISTS = ("columns", "span_metrics", "per_task_metrics")  # null if unknown
 NEAR_SECONDS = 1.5
-GRID_STEP = 0.5         # as often as a worker is sampled
+GRID_STEP = 0.5         # the sampling interval of a worker
 GRID_POINTS = 7200      # at most, of each series
 ALL_POINTS = 2_000_000  # at most, of all of them
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def read(lines, rows):
-    """The report without its large lists: each row of a list named in `rows` goes to that function.
+    """The report without its large lists: each row of a list named in `rows` is passed to that function.
 
-    Members of the report's outer two levels are a line each, so no more than one row is in memory.
+    Each member of the report's outer two levels is on one line, so only one row is in memory.
     """
     run, inside = {}, None
     for line in lines:
@@ -72,7 +72,7 @@ def plus(a, b):
 
 
 class Sum:
-    """Unknown as soon as one part is. Seconds are summed in whole nanoseconds."""
+    """Unknown if one part is. Seconds are summed in whole nanoseconds."""
 
     def __init__(self, unit=1):
         self.unit, self.value = unit, 0
@@ -119,9 +119,9 @@ class Members:
 class Chunks:
     """Counted chunks as roastcoffea's @track_metrics lists them.
 
-    duration is coffea's processtime, wall time around process() as there; without savemetrics it is the task's wall
-    time, and duration_of says which. bytes_read is what coffea says was requested, or what read calls returned.
-    Accessed bytes are of the baskets that this chunk used, where roastcoffea has whole branches of the file. Rows
+    duration is coffea's processtime, the wall time around process() as in roastcoffea. Without savemetrics it is the task's
+    wall time; duration_of names which. bytes_read is coffea's number of requested bytes, or what read calls returned.
+    Accessed bytes are of the baskets that this chunk used; roastcoffea's are whole branches of the file. Rows
     and info are written to these files at once: a run may have a million chunks.
     """
 
@@ -180,7 +180,7 @@ class Chunks:
 
 
 def branch(column):
-    """Of a line of coffea's columns: awkward's parts of a branch are told apart there."""
+    """The branch of one of coffea's columns, which lists awkward's parts of a branch separately."""
     for part in ("-data", "-offsets"):
         if column.endswith(part) and column != part:
             return column[:-len(part)]
@@ -188,8 +188,8 @@ def branch(column):
 
 
 def files_read(rows):
-    """roastcoffea's ratio is compressed / unpacked of the whole tree; this is the same of the baskets that were
-    used. Its percentages are of the tree's bytes; these are of the file's size, which is a little more."""
+    """roastcoffea's ratio is compressed / uncompressed of the whole tree; this is the same for the used baskets.
+    Its percentages are of the tree's bytes; these are of the file's size, which is slightly larger."""
     data, percents = {}, []
     for row in rows:
         name, packed = row["path"] if row["name"] is None else row["name"], ratio(row["basket_bytes"], row["basket_raw_bytes"])
@@ -206,7 +206,7 @@ def files_read(rows):
 
 
 def durations(rows):
-    """Of the shortest, the median and the longest; of rows that have no common median none."""
+    """The shortest, the median and the longest; none for rows without a common median."""
     if not rows or any(row["wall_min_seconds"] is None for row in rows):
         return {}
     return known(min_duration=min(row["wall_min_seconds"] for row in rows), max_duration=max(row["wall_max_seconds"] for row in rows),
@@ -223,8 +223,8 @@ def sections_by_dataset(rows):
 
 
 def sections(rows, memory):
-    """By name: of whatever prefix and thread. Where tasks used crema's own section() under a name, what
-    roastcoffea's trackers reported under it is left out. Of one that has memory as well: what the process grew by."""
+    """Sums by name, over all prefixes and threads. If tasks used crema's own section() with a name, the numbers of
+    roastcoffea's trackers with that name are left out. For a name with memory, too: the growth of the process."""
     found = {}
     for name in dict.fromkeys(row[key] for key, part in (("section", rows), ("name", memory)) for row in part if row[key] is not None):
         own = [row for row in rows if row["section"] == name]
@@ -248,7 +248,7 @@ class Spans:
 
     def __init__(self):
         self.prefixes, self.network, self.chunks = {}, {}, {}
-        self.remote, self.local = set(), False  # prefixes with chunks of files on servers; whether other chunks are there
+        self.remote, self.local = set(), False  # prefixes with chunks of files on servers; whether there are other chunks
 
     def add(self, task):
         if not task["counted"] or task["prefix"] is None:
@@ -268,7 +268,7 @@ class Spans:
         self.chunks.setdefault(row["prefix"], Sum()).add(row["network_read_bytes" if remote else "storage_read_bytes"])
 
     def data_read(self, prefix, storage):
-        """Of files on servers what came from there: storage has the pages of libraries then."""
+        """For files on servers the bytes from there: storage then only has the pages of libraries."""
         if prefix in self.remote:
             return self.chunks[prefix]
         return self.network[prefix] if self.remote and not self.local else storage
@@ -289,13 +289,13 @@ class Spans:
         def order(names):
             return [(name is not None, (name or "").encode()) for name in names]
 
-        # Units backwards: of one activity the plots keep the last, which is to be its bytes.
+        # Units in reverse order: the plots keep the last one of an activity, which must be its bytes.
         keys = sorted(sorted(found, key=lambda names: order(names[3:]), reverse=True), key=lambda names: order(names[:3]))
         return {repr(tuple(name for name in names if name is not None)): found[names] for names in keys}
 
 
 def on_grid(points, moments):
-    """At each moment the sample that is nearest to it, none if that is farther than NEAR_SECONDS."""
+    """The nearest sample for each moment; none if it is further away than NEAR_SECONDS."""
     found, k = [], 0
     for t in moments:
         while k + 1 < len(points) and abs(points[k + 1][0] - t) <= abs(points[k][0] - t):
@@ -307,7 +307,7 @@ def on_grid(points, moments):
 
 
 def counts(series):
-    """{time: count}; the count before a change is put a microsecond before the one after it."""
+    """{time: count}; the count before a change is placed a microsecond before the one after it."""
     found = {}
     for point, after in zip(series, [*series[1:], None]):
         time = datetime.fromisoformat(point["timestamp"])
@@ -320,8 +320,8 @@ def counts(series):
 
 
 def tracking(data, start, stop):
-    """tracking_data as roastcoffea keeps it: its plots look for equal times in memory and limit, and in all workers,
-    so the samples are put on one grid."""
+    """tracking_data in roastcoffea's format. Its plots require equal times in memory and limit, and in all workers,
+    so the samples are placed on one grid."""
     data, moments = data or {}, []
     if start is not None and stop is not None and stop >= start:
         step = max(GRID_STEP, (stop - start) / GRID_POINTS,
