@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat.h - what the C library of glibc 2.17 does not have yet. package/portable.mk includes it
- * before each file of agent and collector; the library that is preloaded needs none of it.
+ * compat.h - functions that glibc 2.17 lacks. package/portable.mk includes it before each file of
+ * agent and collector; the preloaded library does not need it.
  */
 #ifndef PACKAGE_COMPAT_H
 #define PACKAGE_COMPAT_H

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wheel: python/crema with the programs in crema/bin, and the command `crema` that runs them.
+"""Makes the wheel: python/crema with the programs in crema/bin, and the command `crema` that runs them.
 
-The same programs give the same bytes, whenever and by whomever it is made: times are SOURCE_DATE_EPOCH (the commit's), names are
-sorted, and modes do not depend on the umask. auditwheel checks which Linux the programs run on; older than requested is an error."""
+The same programs always result in the same bytes: times are SOURCE_DATE_EPOCH (the commit's), names are sorted, and modes do
+not depend on the umask. auditwheel checks which Linux the programs run on; older than requested is an error."""
 
 import argparse
 import json
@@ -16,13 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("crema", "crema-agent", "libcrema.so")
-# What goes below the environment's share/, from the build folder: where man and the shells look.
+# Files for the environment's share/, from the build folder: where man and the shells search.
 SHARED = {"man/man1": "man/*.1", "bash-completion/completions": "completion/crema", "zsh/site-functions": "completion/_crema",
           "fish/vendor_completions.d": "completion/crema.fish"}
 
 
 def epoch():
-    """SOURCE_DATE_EPOCH, else the time of the commit, else the first one that a zip file can have."""
+    """SOURCE_DATE_EPOCH, else the time of the commit, else the earliest one that a zip file can have."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return os.environ["SOURCE_DATE_EPOCH"]
     done = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True)
@@ -37,7 +37,7 @@ def run(*command):
 
 
 def shared(folder, build):
-    """Copies man pages and completion; the lines of pyproject.toml that install them."""
+    """Copies man pages and completion; returns the lines of pyproject.toml that install them."""
     lines = ["", "[tool.setuptools.data-files]"]
     for place, pattern in SHARED.items():
         files = sorted(build.glob(pattern))
@@ -51,7 +51,7 @@ def shared(folder, build):
 
 
 def stage(folder, programs, build=ROOT / "build"):
-    """A source tree for setuptools."""
+    """Makes a source tree for setuptools."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "python", folder, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build"))
     text = (folder / "pyproject.toml").read_text() + (ROOT / "package" / "wheel.toml").read_text() + shared(folder, build)
@@ -66,7 +66,7 @@ def stage(folder, programs, build=ROOT / "build"):
 
 
 def pack(folder, out, tag):
-    """The wheel of a staged tree, in the folder `out`."""
+    """Makes the wheel of a staged tree in the folder `out`."""
     python, before = [sys.executable, "-m"], os.umask(0o022)
     try:
         run(*python, "pip", "wheel", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", out, folder)
@@ -84,7 +84,7 @@ def naming_this_folder(wheel):
 
 
 def check(wheel, tag):
-    """auditwheel's word: which Linux its programs run on, and that they bring all their libraries. And no trace of this folder."""
+    """Checks by auditwheel which Linux its programs run on, and that they contain all libraries; and that this folder is not named."""
     seen = json.loads(run(sys.executable, "-m", "auditwheel", "show", "--json", wheel))
     newer = {name: max(versions) for name, versions in seen["versioned_symbols"].items()}
     if seen["overall_tag"] != tag or seen["external_libs"]:

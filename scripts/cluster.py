@@ -1,8 +1,8 @@
 """A Dask cluster of real processes with crema's collector, as a user would start it.
 
-Used by the demo and by the tests. Every process gets a session of its own, so a signal to its
-group reaches all that it started; only crema's agents, which leave their group on purpose, have
-to be looked for.
+Used by the demo and by the tests. Every process gets its own session, so a signal to its
+group reaches all its children. Only crema's agents leave their group on purpose, and must be
+found separately.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
-stop_signal = 0  # set by a signal handler; seen where we wait
+stop_signal = 0  # set by a signal handler; checked in waits
 
 
 class StepFailed(Exception):
@@ -39,7 +39,7 @@ def tail(path, count=25):
 
 
 def free_port():
-    """One below those that the kernel gives away by itself: until its server listens, no connection and no bind(0) takes it."""
+    """A port below the kernel's ephemeral range: until its server listens, no connection and no bind(0) takes it."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(1000):
         port = random.SystemRandom().randrange(first // 2, first) if first > 4096 else 0
@@ -50,13 +50,13 @@ def free_port():
 
 
 def check_stop():
-    """Leaves if a signal asked for it: only here, so that no process is ever half started."""
+    """Exits if a signal requested it: only here, so that no process is ever half started."""
     if stop_signal:
         raise SystemExit(128 + stop_signal)
 
 
 def wait_until(ready, what, seconds=120.0, processes=()):
-    """Waits for ready() to give something true and returns it; seconds is only a limit for hangs."""
+    """Waits until ready() returns a true value, and returns it; seconds is only a limit for hangs."""
     limit = time.monotonic() + seconds
     while True:
         check_stop()
@@ -84,7 +84,7 @@ class Process(subprocess.Popen):
         return self.log.read_text(errors="replace")
 
     def ask_to_end(self):
-        """TERM to the program; strace before it would not pass it on."""
+        """Sends TERM to the program; strace in front of it would not forward it."""
         below = children(self.pid) if self.prefixed else []
         kill(below[0] if below else self.pid, signal.SIGTERM)
 
@@ -103,8 +103,8 @@ class Process(subprocess.Popen):
         return any(group == self.pid for _, group, state in processes() if state != "Z")
 
     def stop(self, seconds=20.0):
-        """TERM to the process, which ends its own children in order (a nanny its worker); then to
-        what is left of the group, then KILL; returns the exit status."""
+        """Sends TERM to the process, which ends its own children in order (a nanny its worker), then to
+        the rest of the group, then KILL; returns the exit status."""
         self.ask_to_end()
         try:
             self.wait(seconds)
@@ -154,7 +154,7 @@ def strings_of(pid, name):
 
 
 def agents_of(target):
-    """Agents that send to this collector. They left their worker's group, so they are looked for."""
+    """Agents that send to this collector. They left their worker's group, so they must be searched."""
     found = []
     for pid, name, fields in stats():
         words = strings_of(pid, "cmdline") if name == b"crema-agent" and fields[0] != "Z" else []
@@ -186,7 +186,7 @@ class Cluster:
         for name in ("LD_PRELOAD", "CREMA", "CREMA_COLLECTOR", "CREMA_DIR"):
             if name not in (env or {}):
                 self.env.pop(name, None)
-        # Dask's scratch space goes where it is removed with the rest.
+        # Dask's scratch space is inside the directory, so that it is removed with the rest.
         self.env.setdefault("DASK_TEMPORARY_DIRECTORY", str(self.directory / "dask"))
         self.say = say or (lambda text: None)
         self.build = preloadable(BUILD, self.directory)
@@ -234,7 +234,7 @@ class Cluster:
         return {**extra, **(env or {})}
 
     def start_worker(self, shim=True, env=None, prefix=(), args=(), nthreads=1):
-        """prefix: a command that runs the worker, which must then set its environment (see strace_reads)."""
+        """prefix: a command that runs the worker and must then set its environment (see strace_reads)."""
         name = f"worker-{len(self.workers)}"
         extra = self.worker_env(shim, env)
         if prefix:
@@ -263,7 +263,7 @@ class Cluster:
             worker.stop()
 
     def stop(self, agent_seconds=10.0):
-        """Workers first, so that what their agents still hold reaches the collector."""
+        """Stops workers first, so that their agents' remaining records reach the collector."""
         self.stop_workers()
         limit = time.monotonic() + agent_seconds
         while self.agents() and time.monotonic() < limit and running(self.collector):
@@ -278,7 +278,7 @@ class Cluster:
             kill(pid, signal.SIGKILL)
 
     def report(self, *args, directory=None, env=None, full=True):
-        """The finished process of `crema report`: all tables unless it is the first screen or something else that is asked for."""
+        """The finished process of `crema report`: with all tables unless the first screen or another output is requested."""
         return subprocess.run([self.build / "crema", "report", "--dir", directory or self.journal, *with_tables(args, full)],
                               env={**self.env, **(env or {})}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120)

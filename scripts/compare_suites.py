@@ -1,15 +1,15 @@
-"""Runs tests that others wrote with the preload and without it, and compares how each test ends.
+"""Runs the tests of other projects with and without the preload, and compares how each test ends.
 
     compare_suites.py [--short] [--only NAME...] [--python PYTHON...] [--distributed TREE [--with PYTHON]]
                       [--library LIB] [--output DIR]
 
-CPython's own regression tests run in processes that are no workers: there the library only stands in
-the way. The tests of distributed start Workers in the process that runs them, so that it is armed and
-has an agent; neither its wheel nor its source package holds them, so they run only where a source tree of
-the installed version is given. test_socket is left out: it hangs on some machines without any preload.
+CPython's own regression tests run in processes that are not workers: there the library must only do no harm.
+The tests of distributed start Workers in the process that runs them, so that it is armed and has an agent.
+Neither its wheel nor its source package contains them, so they only run if a source tree of the installed
+version is given. test_socket is left out: it hangs on some machines without any preload.
 
-A test that ends differently is run again, up to twice, with and without: only what differs each time
-is a difference. Status 0: none; 1: some, named; 2: the suites could not run.
+A test that ends differently is run again, up to twice, with and without: only a test that differs each time
+counts. Status 0: no differences; 1: some, which are listed; 2: the suites could not run.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TRIES = 3
 SECONDS = 1800  # only a limit for hangs
-REFUSED = "skipped under any preload"  # as the test itself decides
+REFUSED = "skipped under any preload"  # decided by the test itself
 
 CPYTHON = ["test_io", "test_os", "test_mmap", "test_threading", "test_subprocess", "test_zlib", "test_lzma",
            "test_bz2", "test_signal", "test_audit", "test_fork1", "test_thread", "test_queue", "test_fileio",
            "test_posix", "test_select", "test_interpreters", "test_lazy_import", "test_zstd", "test_concurrent_futures"]
-# Managers talk over sockets; these parts do not.
+# Managers communicate over sockets; these parts do not.
 MULTIPROCESSING = [f"test_multiprocessing_{how}.test_{part}" for how in ("fork", "spawn", "forkserver")
                    for part in ("processes", "threads", "misc")]
 DISTRIBUTED = ["test_spans", "test_worker_metrics", "test_nanny", "test_actor"]
@@ -47,7 +47,7 @@ def endings(path):
         how = next((tag for tag in ("error", "failure", "skipped") if tag in inside), "passed")
         how = REFUSED if how == "skipped" and "LD_PRELOAD" in inside["skipped"] else how
         name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
-        found[name] = max(how, found.get(name, ""))  # a test with parts has a line for each that failed
+        found[name] = max(how, found.get(name, ""))  # a test with subtests has a line for each that failed
     return found
 
 
@@ -60,7 +60,7 @@ def environment(library, directory):
 
 
 def run(argv, directory, library):
-    """The endings of one run of a suite, in a directory of its own."""
+    """The endings of one run of a suite, in a separate directory."""
     shutil.rmtree(directory, ignore_errors=True)
     (directory / "frames").mkdir(parents=True)
     result = directory / "result.xml"
@@ -76,7 +76,7 @@ def run(argv, directory, library):
 
 
 class Suite:
-    """name: what to call it; argv(result): the command that writes its JUnit file."""
+    """name: its displayed name; argv(result): the command that writes its JUnit file."""
 
     def __init__(self, name, argv, armed=False):
         self.name, self.argv, self.armed = name, argv, armed
@@ -96,7 +96,7 @@ class Suite:
         return plain, differing
 
     def check_armed(self, output):
-        """A suite that was to be measured and was not has compared nothing."""
+        """A suite that should have been measured but was not is not a comparison."""
         frames = output / self.name / "preloaded-0" / "frames"
         if self.armed and not any(p.stat().st_size for p in frames.rglob("*") if p.is_file()):
             raise CannotRun(f"{self.name}: no worker of it was measured; see {frames.parent / 'log'}")
@@ -110,13 +110,13 @@ def has_module(python, name):
 
 
 def cpython_suites(pythons, names):
-    """Each module with the first Python that ships it; the ones that none ships are named."""
+    """Each module with the first Python that ships it; prints the ones that none ships."""
     for name in names:
         python = next((p for p in pythons if has_module(p, name)), None)
         if python is None:
             print(f"{name}: not shipped with {' or '.join(map(str, pythons))}, left out")
             continue
-        # A module inside a package is found by its whole name only.
+        # A module inside a package is only found by its full name.
         module = f"test.{name}" if "." in name else name
         yield Suite(name, lambda result, p=python, m=module: [
             p, "-m", "test", "--timeout", "300", "--junit-xml", result, m])

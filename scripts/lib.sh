@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# What scripts/demo, scripts/test and .ci/run share. Source it; it defines functions and $root.
+# Shared by scripts/demo, scripts/test and .ci/run. Source it; it defines functions and $root.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.venv
 logs=$root/build/logs
-group=            # process group of the command that runs now
-ticker=           # process that prints a line now and then
+group=            # process group of the current command
+ticker=           # process that prints a line periodically
 
 note() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
 fail() { printf 'crema: %s\n' "$*" >&2; exit 1; }
 
-# Nothing that we started may stay behind, whichever way the script ends.
+# However the script ends, no process that we started may stay behind.
 stop_children() {
     [ -z "$ticker" ] || kill "$ticker" 2>/dev/null || true
     ticker=
@@ -73,7 +73,7 @@ step() {
     fail "$text: failed with status $status (log above: build/logs/$name.log)"
 }
 
-# show NAME TEXT COMMAND...: as step, but the output is seen as it comes; returns the command's status.
+# show NAME TEXT COMMAND...: as step, but shows the output as it comes; returns the command's status.
 show() {
     local name=$1 text=$2
     shift 2
@@ -89,7 +89,7 @@ with_tee() {
     return "${PIPESTATUS[0]}"
 }
 
-# tell_room GB TEXT: a line where the disk is too full for TEXT: what has no room fails in a hundred ways.
+# tell_room GB TEXT: prints a line if the disk is too full for TEXT: without space, failures are hard to interpret.
 tell_room() {
     local free
     free=$(df -Pk "$root" | awk 'NR == 2 { print int($4 / 1048576) }')
@@ -118,7 +118,7 @@ install_packages() {
     mapfile -t missing < <(missing_packages "$@")
     [ "${#missing[@]}" -gt 0 ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
-        # -n first: a password is asked for only where somebody can type one.
+        # -n first: prompt for a password only if a user can type one.
         if sudo -n true 2>/dev/null; then
             sudo=(sudo -n)
         elif [ ! -t 0 ] || ! sudo -v; then
@@ -131,7 +131,7 @@ install_packages() {
     step apt "installing ${missing[*]}" apt_install "${sudo[@]}"
 }
 
-# The first Python that the pinned packages support and that can make a venv.
+# The first Python that the pinned packages support and that can create a venv.
 find_python() {
     local name
     for name in python3 /usr/bin/python3 python3.13 python3.12 python3.11; do

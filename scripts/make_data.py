@@ -1,7 +1,7 @@
-"""Makes NanoAOD-like ROOT files, one per codec, under data/. Files that are there are kept.
+"""Makes NanoAOD-like ROOT files, one per codec, under data/. Existing files are kept.
 
-The contents are random but fixed by a seed. Floats are quantised as NanoAOD's are, so that the
-codecs find about as much to do as in real files.
+The contents are random but fixed by a seed. Floats are quantised as in NanoAOD, so that the
+codecs have about as much work as with real files.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import uproot
 
 EVENTS = 200_000
 STEP = 25_000  # one basket per branch and step
-# A new number when the contents change: old files are then made again.
+# Increase it when the contents change: old files are then made again.
 VERSION = 1
 CODECS = {
     "zlib": lambda: uproot.ZLIB(1),
@@ -107,7 +107,7 @@ def make_file(job):
                 })
             tree.extend(data)
         branches = len(tree._cascading._branch_lookup) if events else 0
-    part.rename(path)  # a file under its name is complete
+    part.rename(path)  # a file with its final name is complete
     return path, branches
 
 

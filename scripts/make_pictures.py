@@ -1,6 +1,6 @@
 """Makes docs/img/*.png from real runs: `make pictures`. Needs what the tests need (Chromium, .venv, data/).
 
-Look at each picture before it is committed: what a run shows depends on what else the machine does meanwhile.
+Check each picture before you commit it: a run depends on the machine's other load.
 """
 
 import html
@@ -27,7 +27,7 @@ TERMINAL = "body{margin:0;background:#1d2025}pre{margin:0;padding:14px 18px;colo
 
 
 def small(path):
-    """256 colours, which these pictures have hardly more of; too large is an error."""
+    """Reduces to 256 colours, as these pictures have hardly more; a file that is too large is an error."""
     Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.relative_to(cluster.ROOT)}: {size / 1e3:.0f} kB")
@@ -36,7 +36,7 @@ def small(path):
 
 
 class Runs:
-    """Each in a state directory of its own, without a collector."""
+    """Runs, each in a separate state directory, without a collector."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -62,7 +62,7 @@ class Runs:
 
 
 def section_picture(tab, title, path):
-    """The panel with that heading."""
+    """Saves the panel with that heading."""
     box = tab.run(f"""(() => {{
         const head = [...document.querySelectorAll("h2")].find((e) => e.textContent.startsWith({title!r}));
         const b = head.closest("section").getBoundingClientRect();

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Small lies in the sources: where one can be told, and the same source with all of them in it, asleep.
+"""Small mutations ("lies") of the sources: finds them, and writes the same source with all of them, inactive.
 
-A lie is a wrong number: a constant, a neighbor's field, one more, a wrong unit, a negated condition, a statement
-left out. All lies of a file are compiled at once, each behind `crema_lie(ID)`, which is true for the one whose id is
-in the environment (CREMA_TEST_LIE, which agents inherit). So there is one build for all lies, and the lie that is told is chosen at run time.
+A lie is a wrong number: a constant, another field, one more, a wrong unit, a negated condition, a missing
+statement. All lies of a file are compiled at once, each behind `crema_lie(ID)`, which is true for the one whose id is
+in the environment (CREMA_TEST_LIE, which agents inherit). So there is one build for all lies, and the active one is chosen at run time.
 
-Only statements about quantities are considered (QUANTITY): capacities, error paths and logging are not.
+Only statements about quantities are considered (QUANTITY), not capacities, error paths and logging.
 """
 import re
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Lie:
     kind: str
     old: str
     new: str
-    nth: int = 0  # of the same lies in this file
+    nth: int = 0  # among equal lies in this file
 
     @property
     def key(self):
@@ -70,13 +70,13 @@ class Lie:
 
 @dataclass
 class Place:
-    """A piece of the text and what stands there with its lies, by form: [(kind, new, expression)]. The first form is
-    tried first; where it does not compile the next one is. In the expression @@ stands for what is there, $$ for the id."""
+    """A piece of the text and its lies, by form: [(kind, new, expression)]. The first form is tried first; if it does
+    not compile, the next one is tried. In the expression @@ is the original text, $$ the id."""
     at: int
     end: int
     line: int
     last: int
-    name: tuple  # the text, and how many of this text came before
+    name: tuple  # the text, and the number of equal texts before it
     forms: list
     form: int = 0
 
@@ -92,7 +92,7 @@ def masked(text):
 
 
 def closing(code, at):
-    """The end of the brackets that open at `at`."""
+    """The end of the bracket that opens at `at`."""
     depth = 0
     for i in range(at, len(code)):
         depth += (code[i] in "([{") - (code[i] in ")]}")
@@ -133,7 +133,7 @@ def top_level(text, characters):
 
 
 def is_truth(text):
-    """A comparison in an int: a thousand of it is as true as one."""
+    """A comparison in an int: a thousand times it is still just true."""
     for _ in range(text.count("(") + text.count("[")):
         text = re.sub(r"\([^()\[\]]*\)|\[[^()\[\]]*\]", "_", text)
     return "?" not in text and bool(re.match(r"!", text) or re.search(r"&&|\|\||[=!<>]=|(?<![<>-])[<>](?![<>])", text))
@@ -184,11 +184,11 @@ class CSource:
             self.add(at, end + 1, [[("drop", "(left out)", "{ if (!crema_lie($$)) @@ }")]])
 
     def arguments(self, at, end, name):
-        """The last argument of a call that gives a number away; an atomic one's memory order is behind it, and how it is
-        shown (a unit, AS_BYTES) is no number."""
+        """The last argument of a call that passes a number on; an atomic's memory order follows it, and its display
+        format (a unit, AS_BYTES) is not a number."""
         end -= len(self.code[at:end]) - len(re.sub(r",\s*__ATOMIC_\w+\s*$", "", self.code[at:end]))
         if name.startswith("value_number(") or not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit|_see\b", name):
-            return  # value_number() asks; without the flag that it sets the rest is undefined
+            return  # value_number() checks; without the flag that it sets the rest is undefined
         commas, depth = [at - 1], 0
         for i in range(at, end):
             depth += (self.code[i] in "([{") - (self.code[i] in ")]}")
@@ -203,7 +203,7 @@ class CSource:
     def expression(self, at, end, before, target, form):
         text = squeeze(self.text[at:end])
         literal = re.fullmatch(r"[\d.]+[uUlL]*|true|false|NULL|NAN|\(double\)NAN", text)
-        named = re.fullmatch(r"[A-Z][A-Z_0-9]*", text)  # a word of a list: neither 0 nor a thousand of them
+        named = re.fullmatch(r"[A-Z][A-Z_0-9]*", text)  # a name from a list: neither 0 nor a thousand times it
         timed = TIME.search(before + text)
         unit, far = ("x 1000", "1000 * ({})") if len(text) % 2 else ("/ 1024", "({}) / 1024")
         scale = "* (crema_lie($$) ? 1000 : 1)" if len(text) % 2 else "/ (crema_lie($$) ? 1024 : 1)"
@@ -211,9 +211,9 @@ class CSource:
         if literal and text in ("true", "false"):
             forms = [[("negate", f"!{text}", "crema_lie($$) ^ (@@)")]]
         elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN|value_null\(\))", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
-            return  # no number; what is said of an error; a = b = 0
+            return  # not a number; an error message; a = b = 0
         elif before == "return " and re.search(r"\bby_\w+$", self.head):
-            forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # of a comparison only the sign counts
+            forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # for a comparison only the sign matters
         elif literal or named:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:
@@ -233,7 +233,7 @@ class CSource:
         self.add(at, end, [[(k, f"{before}{n}" if k else "", x) for k, n, x in form] for form in forms])
 
     def swaps(self, text):
-        """Another field of the same thing, another counter."""
+        """Replaces a field by another one of the same struct, or a counter by another."""
         for names, pattern in ((self.counters, r"\bCREMA_[CT]_\w+"), (self.members, r"(?<=->)\w+\b(?!\()")):
             found = list(re.finditer(pattern, text))
             for m in found[-1:]:
@@ -256,14 +256,14 @@ class CSource:
         return sum(max(map(len, place.forms)) for place in self.places)
 
     def failed(self, line):
-        """The compiler refuses this line: the places on it take their next form. [(statement, which, form it had)]"""
+        """The compiler rejected this line: the places on it take their next form. [(statement, which, form it had)]"""
         hit = [p for p in self.places if p.line <= line <= p.last and p.form < len(p.forms)]
         for place in hit:
             place.form += 1
         return [(*p.name, p.form - 1) for p in hit]
 
     def planted(self, first):
-        """(text, {id: lie}); a place keeps its ids whichever form it has, so that no other file has to be compiled again."""
+        """(text, {id: lie}); a place keeps its ids in every form, so that no other file has to be compiled again."""
         told, out, inner, number = {}, self.text, {}, first
         for place in self.places:
             old = squeeze(out[out.rfind("\n", 0, place.at) + 1:place.end])
@@ -276,12 +276,12 @@ class CSource:
         spans = sorted(inner, key=lambda s: (s[0], -s[1]))
 
         def render(at, end, todo):
-            """The text between, with the places of `todo` in it; outer ones come first."""
+            """The text between, with the places of `todo`; outer ones come first."""
             pieces, i = [], 0
             while i < len(todo):
                 span, rest = todo[i], [s for s in todo[i + 1:] if s[0] < todo[i][1]]
                 piece = render(*span, rest)
-                lines = piece.count("\n")  # stays the number of lines: the compiler names them
+                lines = piece.count("\n")  # keeps the number of lines: the compiler reports them
                 piece = piece.replace("\n", " ")
                 for word in inner[span]:
                     piece = word.replace("@@", piece)
@@ -295,7 +295,7 @@ class CSource:
 
 
 def numbered(lies):
-    """The same lie told twice in a file has a number."""
+    """Numbers equal lies in a file."""
     seen = {}
     for lie in lies:
         base = (lie.file, lie.kind, lie.old)

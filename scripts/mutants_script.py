@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lies in Python and JavaScript: wrong values, fields, units and formats, negated conditions, calls left out.
+"""Lies in Python and JavaScript: wrong values, fields, units and formats, negated conditions, missing calls.
 
-As in C all lies of a file are planted at once and sleep behind `_lie(ID)` and `crema_lie(ID)`. A browser has no
-environment: it finds the id in the name that it gives itself (scripts/mutate starts it with that).
+As in C all lies of a file are inserted at once and are inactive behind `_lie(ID)` and `crema_lie(ID)`. A browser has no
+environment: it gets the id from its user agent name (scripts/mutate sets it).
 """
 import ast
 import re
@@ -12,7 +12,7 @@ from mutants import QUANTITY, Lie, squeeze
 
 
 class Spot(NamedTuple):
-    """A piece of the text, and a lie about it; in the template @@ stands for what is there, $$ for the id."""
+    """A piece of the text, and a lie about it; in the template @@ is the original text, $$ the id."""
     at: int
     end: int
     kind: str
@@ -21,7 +21,7 @@ class Spot(NamedTuple):
 
 
 class Script:
-    places = ()  # that a compiler may refuse
+    places = ()  # that a compiler may reject
 
     def __init__(self, file, text):
         self.file, self.text, self.spots = file, text, []
@@ -57,7 +57,7 @@ class Script:
 
 
 class PythonSource(Script):
-    """What is returned, assigned, added or passed; conditions; numbers that are compared or computed with."""
+    """Values that are returned, assigned, added or passed; conditions; numbers in comparisons and expressions."""
 
     def __init__(self, file, text):
         super().__init__(file, text)
@@ -99,7 +99,7 @@ class PythonSource(Script):
             self.spot(node, "one more", "@@ with one more", "(_more(@@) if _lie($$) else @@)")
 
     def place(self, line, column):
-        """Of a line and a column in bytes."""
+        """The offset of a line and a column in bytes."""
         start = self.starts[line - 1]
         return start + len(self.text[start:self.starts[line]].encode()[:column].decode())
 
@@ -116,7 +116,7 @@ class PythonSource(Script):
         return "".join(lines)
 
 
-# What is no number: places and sizes on the screen, the focus, themes, times between questions.
+# Not numbers: positions and sizes on the screen, the focus, themes, times between requests.
 LAYOUT = re.compile(r"[wW]idth|height|opacity|left|right|bottom|narrow|dash|\barea\b|\brow \*|px\b|padStart|\bfit\(|perLetter|tabindex|POLL|theme|focus|scroll|open|"
                     r"\bactive\b|slice\(|letters|cursors|stroke|\"r\"|toFixed\(1\)|Math\.max\(2,|\+ 13|\+ 6\)|\bi \* line|steps|\btail\b|ticks\(|tickSize|nice\(|\.has\(|strip\b")
 
@@ -132,7 +132,7 @@ def code_of(text):
             out[i] = out[i] if out[i] == "\n" else "_"
 
     def template(at):
-        """The fixed text from here to its end or to a ${."""
+        """The fixed text from here to its end or to the next ${."""
         stop = re.compile(r"(?:\\.|[^`\\$]|\$(?!\{))*", re.S).match(text, at).end()
         blank(at, stop)
         if text[stop] == "$":
@@ -158,7 +158,7 @@ def code_of(text):
 
 
 class JavaScriptSource(Script):
-    """Fields, formats and numbers of statements that show one; conditions; calls that draw."""
+    """Fields, formats and numbers in statements that show one; conditions; calls that draw."""
 
     def __init__(self, file, text):
         super().__init__(file, text)
@@ -204,7 +204,7 @@ class JavaScriptSource(Script):
         return len(self.code)
 
     def opening(self, at):
-        """Where the condition before this ? begins."""
+        """The start of the condition before this ?."""
         depth = 0
         for i in range(at - 1, -1, -1):
             c = self.code[i]
@@ -221,7 +221,7 @@ class JavaScriptSource(Script):
         return 0
 
     def number(self, m):
-        """In a statement with a layout's words it is a place."""
+        """In a statement with words of the layout it is a position."""
         piece = self.text[max(m.start() - 40, self.text.rfind("\n", 0, m.start()) + 1):m.end() + 25]
         if LAYOUT.search(piece) or re.search(r"\[\s*$", self.code[:m.start()]) and m[0] not in "01":
             return
@@ -235,7 +235,7 @@ class JavaScriptSource(Script):
             self.add(at, end, "negate", "!(@@)", "(crema_lie($$) ? !(@@) : (@@))")
 
     def awake(self, text):
-        if not self.file.endswith("page_format.js"):  # the first of the page's script
+        if not self.file.endswith("page_format.js"):  # the first file of the page's script
             return text
         return text + ("function crema_lie(id) { crema_lie.told ??= Number((/ lie=(-?\\d+)/.exec(navigator.userAgent) || [0, -1])[1]); "
                        "return crema_lie.told === id; }\n")

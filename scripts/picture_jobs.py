@@ -1,4 +1,4 @@
-"""The runs whose pictures are in docs/img: `crema run -- python scripts/picture_jobs.py NAME FILE...`."""
+"""The runs in the pictures of docs/img: `crema run -- python scripts/picture_jobs.py NAME FILE...`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The demo job itself; scripts/demo sets up what it needs and then becomes this program."""
+"""The demo job itself; scripts/demo prepares everything and then executes this program."""
 
 import argparse
 import shutil
