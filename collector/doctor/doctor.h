@@ -8,7 +8,7 @@
  *
  *	doctor.c		the list, as text and JSON
  *	machine.c		kernel, shared memory, limits, clocks of this machine
- *	process.c, layer.c	one process of /proc; which parent lost LD_PRELOAD
+ *	process.c, layer.c	one process of /proc; which ancestor lost LD_PRELOAD
  *	workers.c		Dask's workers here: whether they are measured, by which agent
  *	calibrate.c, ways.c	file systems: whether their storage charges are right
  *	ask.c, check_collector.c	a collector, as an agent would talk to it; its page

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process.h - a process according to /proc, for crema doctor; and which parent lost LD_PRELOAD.
+ * process.h - a process according to /proc, for crema doctor; and which ancestor lost LD_PRELOAD.
  *
  * Data that the kernel does not let us read (another user's environment and maps) is marked as
  * hidden, never taken as empty. /proc/PID/environ is the environment at the start of the process.

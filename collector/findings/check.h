@@ -55,7 +55,7 @@ void remark_cost_least(struct remark *d, double seconds);
 /* Sets what the advice would save: seconds of the wall time (NAN: unknown), and a text. */
 __attribute__((format(printf, 3, 4))) void remark_gain(struct remark *d, double seconds,
 						       const char *fmt, ...);
-/* At most the cost. */
+/* A gain of at most these seconds. */
 void remark_gain_most(struct remark *d, double seconds);
 /* Sets the severity for this run: a note if it cannot be changed. */
 void remark_severity(struct remark *d, enum finding_severity severity);
@@ -63,7 +63,7 @@ enum verdict remark_found(struct remark *d, double weight);
 enum verdict remark_unknown(struct remark *d, const char *input);
 
 /* "; 61 % +- 5 % of it at 'analysis.py:42 process' (312 samples)": the line with most sampled time
- * of a class of time. Nothing below REMARK_SAMPLES. */
+ * of a class of time. It adds nothing for fewer than REMARK_SAMPLES samples. */
 #define REMARK_SAMPLES 30u
 void remark_line(struct remark *d, const struct report *r, enum crema_time_id id);
 /* "; 73 % +- 5 % of the sampled CPU was at 'analysis.py:42 process'", for a line with at least half

@@ -4,8 +4,7 @@
 
 #include "collector/findings/check.h"
 
-#define WHOLE_RUN_SECONDS                                                                          \
-	1.5 /* tolerance for a worker's whole presence: samples come each second */
+#define WHOLE_RUN_SECONDS 1.5 /* tolerance for presence all the time: samples come each second */
 
 struct load {
 	const struct worker *worker;

@@ -27,7 +27,7 @@ static int read_footer(struct model *m, const char *footers, const char *path)
 	return footer_feed(m, footers, path, strrchr(path, '/') + 1);
 }
 
-/* The path from its directory on; with several directories, including it. */
+/* The path within its directory; with several directories, the whole path. */
 static const char *name_shown(struct model *m, const char *path, const char *name)
 {
 	const char *shown = m->several ? path : name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * model_stacks.h - long waits of tasks, added up by where they came from.
+ * model_stacks.h - long waits of tasks, summed by call site.
  *
  * A site is a call stack in tasks of one prefix and span that waited for one thing. Each record
  * counts once, by its worker and number. Sites beyond MODEL_SITES are added to `sites_cut`.

@@ -19,7 +19,7 @@
 struct report_notice {
 	char torn[REPORT_LINE_BYTES];	  /* damaged or torn files */
 	char coffea[REPORT_LINE_BYTES];	  /* what is wrong with --coffea-report */
-	char taskvine[REPORT_LINE_BYTES]; /* the same of --taskvine-log */
+	char taskvine[REPORT_LINE_BYTES]; /* the same for --taskvine-log */
 	char client[REPORT_LINE_BYTES];	  /* the same for --client-record */
 	bool taskvine_unreadable;
 	bool client_unreadable;

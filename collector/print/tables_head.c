@@ -151,7 +151,7 @@ void report_company(const struct run *r, struct sink *s)
 }
 
 /* The shown run is "last": the user may have meant another. Numbers about workers include other
- * runs on the same workers, but its own numbers exclude their results. */
+ * runs on them; tasks whose results it takes from other runs are not in its numbers. */
 static void put_others(const struct run *r, struct sink *s)
 {
 	const struct run_others *o = &r->others;

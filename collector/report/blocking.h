@@ -42,7 +42,7 @@ void blocking_release(struct blocking *b);
 void blocking_json(struct blocking *b, const struct run *run, struct json *j);
 /* Parts of a row: "lock", "gil"; its places; the whole stack, as the member `name`. */
 const char *blocking_wait(const struct blocking_row *r);
-/* All but its frames and stack. */
+/* All cells except its frames and stack. */
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg);
 void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name);
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,

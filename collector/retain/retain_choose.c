@@ -47,7 +47,7 @@ static double stop_of(const struct run *r)
 	return r->totals ? (double)r->totals->stop_ns / 1e9 : r->stop;
 }
 
-/* Whether it has its totals or is not completed; only for runs with spans. */
+/* Whether it is over; a run with spans also needs its totals. */
 static bool is_settled(const struct choice *c, const struct run *r)
 {
 	double quiet = r->plain ? (double)RETAIN_SETTLED_PLAIN_NS / 1e9 : TOTALS_SETTLED_SECONDS;

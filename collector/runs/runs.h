@@ -68,10 +68,10 @@ struct run {
 	struct run_others {
 		size_t n; /* other runs that "last" may have meant; see runs_tell_others() */
 		char ids[RUN_OTHERS][RUN_ID_BYTES];
-		size_t sources; /* at least; runs whose results it takes */
+		size_t sources; /* runs whose results it takes; a lower bound */
 		char source_ids[RUN_OTHERS][RUN_ID_BYTES];
-		bool later;		    /* these began after this run, but have tasks of it */
-		char lent_to[RUN_ID_BYTES]; /* the later run that has tasks of this one; "": none */
+		bool later;		    /* these began after it, but it has tasks of them */
+		char lent_to[RUN_ID_BYTES]; /* the earlier run with tasks of it; "": none */
 		size_t concurrent;	    /* for run_concurrent() */
 		double last_until, next_start;
 	} others;
@@ -102,8 +102,9 @@ struct run *runs_find(const struct runs *runs, const char *which);
 void runs_fit(const struct runs *runs, const char *which, struct run_fits *fits);
 /* Whether it means the last run. */
 bool runs_means_last(const char *which);
-/* For a run that was found as the last one: sets which others were running at that time or began
- * after it; for one of kind "other", also those of that kind at most RUNS_GAP_SECONDS away. */
+/* For a run that was found as the last one: lists the others that were running when it began or
+ * began after it. For one of kind "other", also earlier ones of that kind with gaps of at most
+ * RUNS_GAP_SECONDS. */
 void runs_tell_others(const struct runs *runs, struct run *r);
 
 /* The displayed name of a kind of task: "preprocess" and "send processor" for coffea's

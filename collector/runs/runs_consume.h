@@ -30,8 +30,8 @@ struct task_span {
 	double begin, end;
 	struct task_span *from[SPAN_FROM]; /* some of the spans whose results it takes */
 	size_t run;			   /* that has it, see group_spans() */
-	bool later;			   /* they are from spans that began after it */
-	struct task_span *lent_to;	   /* such a span has tasks that take its results */
+	bool later;			   /* spans in `from` began after it */
+	struct task_span *lent_to;	   /* an earlier span with tasks that take its results */
 	struct task_span *leader;  /* of the spans that belong together, see span_leader() */
 	struct task_span *next;	   /* with the same leader, in a ring */
 	struct task_span *scatter; /* the transfer that these chunks were the first to take */

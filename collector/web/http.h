@@ -5,7 +5,7 @@
  *   GET /status.json           the collector's state
  *   GET /live.json             the cluster's state, see live.h
  *   GET /metrics               the same for Prometheus, see http_metrics.h
- *   GET /                      the report page; it requests the next two every few seconds
+ *   GET /                      the report page; requests live.json and data.json every few seconds
  *   GET /data.json?run=ID      its data for a run; without run: the last one
  *   GET /report.json?run=ID    a run as JSON
  *   GET /report.txt?run=ID     a run as on the terminal
