@@ -18,7 +18,7 @@
 #include "switch.h"
 #include "version.h"
 
-#define AGENT_SILENT_NS 5000000000u /* a running one updates its heartbeat each second */
+#define AGENT_SILENT_NS 5000000000u /* a running one reports each second */
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 
 /* Counts the agents of worker `pid`; the target of one of them. */

@@ -50,7 +50,7 @@ struct value remark_see_metric(struct remark *d, const struct report *r, const c
 			       const char *unit);
 /* Sets how many seconds of the run's wall time it explains; NAN: unknown. */
 void remark_cost(struct remark *d, double seconds);
-/* At least this many: the rest is unknown. */
+/* At least this many seconds: the rest is unknown. */
 void remark_cost_least(struct remark *d, double seconds);
 /* Sets what the advice would save: seconds of the wall time (NAN: unknown), and a text. */
 __attribute__((format(printf, 3, 4))) void remark_gain(struct remark *d, double seconds,

@@ -127,7 +127,7 @@ static void say_most_read(const struct report *r, struct remark *d)
 		      remark_name(d, worst->path));
 }
 
-/* If this share of what is read was also written by tasks, it counts as theirs. */
+/* From this share on, what is read counts as written by tasks: the bytes show no more. */
 #define WRITTEN_PERCENT 50
 
 static void say_written(const struct tally *t, struct remark *d, double other)

@@ -44,7 +44,7 @@ struct finding {
 	bool cost_is_least; /* it explains more than that by an unknown amount */
 	const char *gain;   /* what its advice would save, from this run's numbers; NULL: unknown */
 	double gain_s;	    /* the same as seconds of the wall time; NAN: unknown */
-	const char *apart;  /* id of a finding of which it is not the cause here; NULL: none */
+	const char *apart;  /* id of a finding that is not its cause here; NULL: none */
 	bool beyond;	    /* a note in this run, since it cannot be changed */
 	double weight; /* share of the run that it concerns, 0 to 1: used if the cost is unknown */
 	const char *left_out_for; /* id of the finding reported instead; NULL: it is reported */

@@ -284,8 +284,7 @@ static int step(struct follow *f, uint64_t ns, const char *path)
 	return rc;
 }
 
-/* A segment with a successor is complete, but only data read after the successor was seen is
- * all of it. */
+/* A segment with a successor is complete: its rest is read once the successor was seen. */
 int follow_run(struct follow *f)
 {
 	uint64_t done_ns = 0;

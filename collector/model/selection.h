@@ -32,7 +32,7 @@ struct selection_file {
 	uint16_t segment;
 	bool nameless;	    /* has tasks without a span */
 	uint64_t frames;    /* that the survey could read */
-	bool footer;	    /* read from its footer, to which the other members belong */
+	bool footer;	    /* read from its footer, as are the members below */
 	struct texts spans; /* named by its records and rows */
 	ARRAY(struct sampled) sampled;
 };

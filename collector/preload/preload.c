@@ -155,7 +155,7 @@ int preload_set(const char *library)
 	return err;
 }
 
-/* Makes a link without spaces to the library's folder in the state directory (the agent is found
+/* Makes a link without spaces, in the state directory, to the library's folder (the agent is found
  * through it, too). It is not removed, because processes load the library through it as long as the
  * command runs. */
 static int link_folder(const char *library, char *out, size_t size)

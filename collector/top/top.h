@@ -45,7 +45,7 @@ struct top_row {
 	char name[TOP_NAME_BYTES];
 	bool silent;
 	double heard;			/* seconds ago */
-	double value[TOP_COLUMN_COUNT]; /* without name; for waits: the share of time */
+	double value[TOP_COLUMN_COUNT]; /* except the name; for waits: the share of time */
 	double threads_in[CREMA_TIMES];
 	char call[TOP_CALL_BYTES]; /* that a task has been in for TOP_CALL_SECONDS; "": none */
 	double call_seconds;

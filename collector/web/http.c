@@ -154,7 +154,7 @@ static void completed(void *arg, struct MHD_Connection *connection, void **state
 	(void)code;
 	if (!request)
 		return;
-	request->made = true; /* resume it, or it would never end */
+	request->made = true; /* it has ended, so it is not suspended */
 	request->waiting = false;
 	http_report_cancel(request);
 	http_body_drop(request->body);

@@ -37,7 +37,7 @@
 #define HTTP_CLOSING 16	    /* in addition: connections being closed */
 #define HTTP_JOBS 2	    /* reports made or streamed at the same time; the same for data.json */
 #define HTTP_JOB_MS 60000   /* until a report begins */
-#define HTTP_DATA_TIMES 3   /* data.json may take this many times longer: it is shared */
+#define HTTP_DATA_TIMES 3   /* data.json may take this many times as long: it is shared */
 
 #define HTTP_HEAD_MS 5000    /* for the head of the first request */
 #define HTTP_IDLE_MS 15000   /* without a next request, or without reading any of a response */
