@@ -15,8 +15,8 @@
  * - u: another task that takes the result of one of these (of the name of the graph that produced
  *   it, in older agents of that name from its dot on; its own number is 0)
  *
- * Other tasks, tasks in a span that the user opened, and those of older agents have the plain id of
- * the span.
+ * Other tasks, those of older agents, and all but merges in a span that the user opened have the
+ * plain id of the span.
  *
  * Work that a crema.measure() block submitted and Dask put into another span is "SPAN.0bBLOCK",
  * with the id of the block's span. Work that coffea submitted elsewhere and Dask put into the span
@@ -52,7 +52,7 @@ struct span_part {
 	uint32_t graph_before; /* as named by agents that left Dask's id out */
 	const char *prefix;
 	bool prefixes; /* it has several */
-	bool users;    /* a whole span that the user opened */
+	bool users;    /* in a span that the user opened: all of it, or merges */
 	struct smallest keys, consumed;
 	struct span_part *sibling; /* another part of that span */
 };

@@ -151,6 +151,44 @@ static void note_from(struct task_span *consumer, struct task_span *p)
 		consumer->from[i] = p;
 }
 
+/* The whole span that the user opened and Dask put these merges into; NULL: it has no other tasks.
+ */
+static struct task_span *opened_span(const struct task_spans *spans, const struct task_span *merges)
+{
+	struct task_span *s;
+
+	for (s = spans->v; s < spans->v + spans->n; s++) {
+		if (s->part->users && !span_kind(s) && !s->part->block &&
+		    s->part->span == merges->part->span)
+			return s;
+	}
+	return NULL;
+}
+
+/* Merges in a span that the user opened: another one's if all that they take was made there, and
+ * none of it here. They never join two spans. */
+static void take_in_users_span(const struct model *m, const struct task_spans *spans,
+			       const struct producers *all, struct task_span *merges)
+{
+	struct task_span *own = opened_span(spans, merges), *p, *only = NULL;
+	bool several = false;
+	uint64_t key;
+	size_t i;
+
+	for (i = 0; i < merges->part->consumed.n && !several; i++) {
+		key = merges->part->consumed.v[i];
+		if (smallest_has(&merges->part->keys, key))
+			continue;
+		p = own && smallest_has(&own->part->keys, key) ? own
+							       : producer_of(all, key, merges);
+		several = p && only && span_leader(only) != span_leader(p);
+		only = p ? p : only;
+	}
+	only = only && !several ? only : own;
+	if (only)
+		unite(m, only, merges);
+}
+
 static void take(const struct model *m, const struct producers *all, struct task_span *consumer)
 {
 	struct task_span *p, *only = NULL;
@@ -244,7 +282,9 @@ int spans_join(const struct model *m, struct task_spans *spans)
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++)
 		join_block(m, spans, s);
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
-		if (!is_plain_dask(s)) /* merges first: they determine what one run is */
+		if (span_kind(s) == 'm' && s->part->users)
+			take_in_users_span(m, spans, &all, s);
+		else if (!is_plain_dask(s)) /* merges first: they determine what one run is */
 			take(m, &all, s);
 	}
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {

@@ -8,6 +8,7 @@
 #include "shim/python/patch.h"
 
 #define CONSUMED_MAX 256
+#define GRAPH_USERS (1ull << 63) /* flag of a graph: a span that the user opened */
 
 enum { N_ANNOTATIONS, N_PRIORITY, N_DEPENDENCIES, N_KEY, N_SPAN_ID, NAMES };
 static PyObject *names[NAMES];
@@ -242,7 +243,9 @@ static int part_begin(struct part *p, PyObject *span, PyObject *number)
  * Dask's own spans mix what several clients and runs have at the same time. For coffea's tasks the
  * name is "SPAN.GENERATION", a letter for what they do, and a hash that distinguishes graphs. Tasks
  * that take their results, like a merge that is not coffea's, have the hash of their graph,
- * whenever they come. Other tasks keep the span's name: each graph would take space in the arena.
+ * whenever they come. Merges in a span that the user opened have a name, too: while Dask has a
+ * result of that span it puts the merges of later ones there. Other tasks keep the span's name:
+ * each graph would take space in the arena.
  */
 static uint32_t part_of_dasks(struct crema_task *t, struct part *p, PyObject *span, PyObject *ts,
 			      uint64_t graph)
@@ -258,7 +261,7 @@ static uint32_t part_of_dasks(struct crema_task *t, struct part *p, PyObject *sp
 	if (graph)
 		p->at = put_number(p->at, graph & 0xffffffff, 16);
 	if (p->kind != 'm' && p->kind != 'u')
-		graph = arena_hash(p->name, (uint32_t)(p->at - p->name));
+		graph = arena_hash(p->name, (uint32_t)(p->at - p->name)) & ~GRAPH_USERS;
 	graph_keep_task(t, ts, span, graph);
 	return arena_id(p->name, (uint32_t)(p->at - p->name));
 }
@@ -284,14 +287,16 @@ static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint
 	struct part p = {.kind = part_kind(t->flags)};
 	uint32_t id = 0;
 
-	if (!p.kind && graph)
+	if (!p.kind && graph && !(graph & GRAPH_USERS))
 		p.kind = 'u';
 	if (by == BY_USER || by == BY_BLOCK)
 		t->flags |= CREMA_TASK_USERS_SPAN;
 	if (by == BY_BLOCK)
 		id = part_of_block(span, block);
-	else if (by == BY_DASK && p.kind)
+	else if ((by == BY_DASK && p.kind) || (by == BY_USER && !block && p.kind == 'm'))
 		id = part_of_dasks(t, &p, span, ts, graph);
+	else if (by == BY_USER && !block && p.kind == 'c')
+		graph_keep_task(t, ts, span, key_hash(span) | GRAPH_USERS);
 	Py_DecRef(annotations);
 	return id ? id : py_text_id(span);
 }

@@ -7,12 +7,14 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 import warnings
 from pathlib import Path
 
 import cluster
 import crema
 import dask
+import distributed
 import numpy as np
 import own_map
 import pytest
@@ -161,6 +163,31 @@ def test_a_failed_call_that_is_kept(two, files):
     right_run.settle(client, calls)
     check(procs, calls, since)
     assert keep[0] is not None
+    client.close()
+
+
+def test_spans_in_turn_whose_merges_are_one_group(two, files):
+    """Spans that the user opened: while Dask has a task of the first one's group `reduce`, it puts the merges of the others there."""
+    procs = two[0]
+    client = right_run.open_client(procs.address)
+    watched = right_run.Watched(client)
+    since, kept, calls, spans, submit = time.time(), [], [], [], client.map
+
+    def keep(function, *args, **options):
+        if type(function).__name__ == "_reduce" and not kept:
+            kept.append(client.submit(right_run.nap, 0, key=f"reduce-{uuid.uuid4().hex}"))
+        return submit(function, *args, **options)
+
+    client.map = keep
+    for name in ("first", "second", "third"):
+        with distributed.span(name) as own:
+            calls.append(watched.call(files[:2], right_run.Count(name)))
+        spans.append(own)
+        time.sleep(0.5)
+    right_run.settle(client, calls)
+    assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.task_groups["reduce"].span_id) == spans[0]
+    pairs = check(procs, calls, since)
+    assert [procs.report_json(span)["run"] for span in spans] == [run["run"] for run, _ in pairs]
     client.close()
 
 

@@ -432,6 +432,49 @@ static void test_what_joins_the_users_span(void **state)
 	fx_free(fx);
 }
 
+/* Two spans that the user opened in turn. Dask still had a result of the first, so it put the
+ * second's merges into that span, too. */
+static void test_merges_in_another_users_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "a", MINE | CHUNK, 11, 0, 0);
+	task(fx, 1, "a.3m1", MINE | MERGE, 20, 11, 60);
+	task(fx, 1, "a.3m1", MINE | MERGE, 21, 20, 120);
+	task(fx, 1, "b", MINE | CHUNK, 31, 0, 500);
+	task(fx, 1, "a.5m2", MINE | MERGE, 40, 31, 560);
+	task(fx, 1, "a.5m2", MINE | MERGE, 41, 40, 620);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(run_of(fx, "a")->attempts.n, 3);
+	assert_int_equal(run_of(fx, "b")->attempts.n, 3);
+	assert_ptr_equal(run_of(fx, "a.5m2"), run_of(fx, "b"));
+	fx_free(fx);
+}
+
+/* Merges that do not prove it stay in the span that has them, and never join two spans. */
+static void test_merges_stay_in_the_users_span(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	task(fx, 1, "a", MINE | CHUNK, 11, 0, 0);
+	task(fx, 1, "b", MINE | CHUNK, 31, 0, 10);
+	task(fx, 1, "b", MINE | CHUNK, 11, 0, 20);
+	task(fx, 1, "a.3m", MINE | MERGE, 40, 11, 100); /* equal keys */
+	task(fx, 1, "a.4m", MINE | MERGE, 41, 99, 200); /* whose chunk is lost */
+	task(fx, 1, "a.5m", MINE | MERGE, 42, 11, 300); /* of both */
+	task(fx, 1, "a.5m", MINE | MERGE, 43, 31, 310);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 2);
+	assert_int_equal(run_of(fx, "a")->attempts.n, 5);
+	assert_int_equal(run_of(fx, "b")->attempts.n, 2);
+	fx_free(fx);
+}
+
 /* Dask keeps the span of a block that failed, "a", and puts what follows into it: the next block,
  * one that has nothing in its own span, and coffea outside of blocks, whose preprocessing
  * was earlier; it is not the blocks'. */
@@ -572,6 +615,8 @@ int main(void)
 		cmocka_unit_test(test_own_keys_that_are_not_kept),
 		cmocka_unit_test(test_equal_keys_of_two_clients),
 		cmocka_unit_test(test_what_joins_the_users_span),
+		cmocka_unit_test(test_merges_in_another_users_span),
+		cmocka_unit_test(test_merges_stay_in_the_users_span),
 		cmocka_unit_test(test_blocks_in_an_older_span),
 		cmocka_unit_test(test_other_runs_on_the_workers),
 		cmocka_unit_test(test_last_is_the_analysis),
