@@ -75,7 +75,9 @@ ACCURACY = $(CURDIR)/$(BUILD)/accuracy
 # a line each: test_NAME.py holds cells
 ACCURACY_TESTS = \
   blocked \
+  calibrate \
   codec_cases \
+  columns \
   demo_numbers \
   http \
   http_clients \
@@ -83,9 +85,11 @@ ACCURACY_TESTS = \
   pythons \
   versions \
   identity \
+  libraries \
   parquet \
   file_bytes \
   preloads \
+  rntuple \
   sources \
   spill \
   storage \

@@ -95,7 +95,11 @@ def check_worker(report, bin_dir, python):
     (worker,) = report["workers"]
     assert {name: worker[name] for name in ("dask", "distributed", "coffea", "uproot")} == versions_of(bin_dir)
     assert worker["python"] == python
-    assert not [note for note in worker["notes"] if "crema knows" in note or " has no " in note]
+    missing = [note for note in worker["notes"] if "crema knows" in note or " has no " in note]
+    if worker["uproot"].startswith("4."):  # whose RNTuples crema does not follow
+        assert [note.partition(" that")[0] for note in missing] == ["uproot has no read_locator and read_page"]
+    else:
+        assert not missing
     assert report["completeness"]["unseen"]["storage_read_bytes"] == 0
 
 

@@ -179,8 +179,9 @@ def main():
         parser.add_argument(name, required=True, type=Path)
     args = parser.parse_args()
     recorded, time, repeated = json.loads(args.cells[0].read_text()), time_rows(args.time), []
-    if len(args.cells) > 1 and args.cells[1].exists():
-        recorded, repeated = merged(recorded, json.loads(args.cells[1].read_text()))
+    for more in filter(Path.exists, args.cells[1:]):
+        recorded, wrong_before = merged(recorded, json.loads(more.read_text()))
+        repeated = sorted({*repeated, *wrong_before})
     machine = {"date": datetime.date.today().isoformat(), **recorded["environment"]}
     rows = recorded["rows"]
     wrong = [f"{row['table']}: {row['cell']}" for row in rows if not row["right"]]
