@@ -52,12 +52,12 @@ static bool tasks_waited(const struct report *r, const struct worker *w)
 	size_t i, seen = 0, waited = 0;
 
 	for (i = 0; i < w->probes.n; i++) {
-		if (!tracking_has(r->run, w->probes.v[i].time))
+		if (!(w->probes.v[i].time >= r->run->start && w->probes.v[i].time <= r->run->stop))
 			continue;
 		seen++;
 		waited += w->probes.v[i].ready >= 1;
 	}
-	return waited && waited * 4 >= seen; /* any task waits for a moment before it starts */
+	return waited && waited * 2 >= seen; /* any task waits for a moment before it starts */
 }
 
 bool one_by_one(const struct report *r, const struct remark *d)

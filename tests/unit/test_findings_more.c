@@ -668,6 +668,34 @@ static void test_one_by_one_is_no_imbalance(void **state)
 	}
 }
 
+/* A probe may meet a task that is about to start, or the next run's queue. */
+static void test_one_by_one_despite_a_queue(void **state)
+{
+	static const char *const idle = "{\"nthreads\": 1, \"executing\": 1, \"ready\": 0}",
+				 *const queued =
+					 "{\"nthreads\": 1, \"executing\": 1, \"ready\": 4}";
+
+	(void)state;
+	for (int next_run = 0; next_run < 2; next_run++) {
+		struct fixture *fx = fx_new();
+		struct found found;
+
+		one_by_one_on_two(fx, NULL);
+		fx_dask(fx, 1, 500, idle);
+		if (!next_run)
+			fx_dask(fx, 1, 2000, queued);
+		fx_dask(fx, 1, 3500, idle);
+		if (next_run) {
+			fx_dask(fx, 1, 8530, queued);
+			fx_dask(fx, 1, 9030, queued);
+		}
+		collect(fx, &found);
+		assert_non_null(strstr(finding_of(&found, "idle_threads")->advice, "together"));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 /* Fresh workers cost 2 s, or half a second of a run that hardly takes longer. */
 static void test_a_start_below_a_second_is_a_note(void **state)
 {
@@ -847,6 +875,7 @@ int main(void)
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
 		cmocka_unit_test(test_one_by_one_is_no_imbalance),
+		cmocka_unit_test(test_one_by_one_despite_a_queue),
 		cmocka_unit_test(test_a_start_below_a_second_is_a_note),
 		cmocka_unit_test(test_importing_is_not_late),
 		cmocka_unit_test(test_first_arguments),
