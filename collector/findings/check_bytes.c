@@ -109,6 +109,21 @@ enum verdict finding_read_amplification(const struct report *r, struct remark *d
 	return remark_found(d, (all - used) / all);
 }
 
+/* A read call from Python uses less CPU. */
+#define READ_CALL_SECONDS 3e-6
+#define READS_WARNING_PERCENT 10
+
+/* Whether these calls and all waits for storage can have cost little of the tasks' time. */
+static bool reads_are_cheap(const struct report *r, double calls)
+{
+	const struct tally *t = &r->facts->all;
+	bool known;
+	double waits = value_number(tally_class(t, CREMA_T_storage_wait), &known);
+
+	return known &&
+	       !reaches(waits + calls * READ_CALL_SECONDS, t->wall, READS_WARNING_PERCENT, 0);
+}
+
 enum verdict finding_small_reads(const struct report *r, struct remark *d)
 {
 	struct value calls = metric_read_calls(r->facts), bytes = metric_read_bytes(r->facts);
@@ -135,6 +150,8 @@ enum verdict finding_small_reads(const struct report *r, struct remark *d)
 	if (opened)
 		remark_say_more(d, "; %s of them read what was opened at %s",
 				remark_human(d, value_real(of_line), AS_COUNT), opened);
+	if (reads_are_cheap(r, n))
+		remark_severity(d, FINDING_NOTE);
 	return remark_found(d, 0);
 }
 
