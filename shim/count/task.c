@@ -240,15 +240,24 @@ uint32_t task_open(void)
 	return owner;
 }
 
+/* Its wall time starts with its segment, as its CPU time does. */
 void task_running(uint32_t owner)
 {
 	struct crema_task *t = task_slot(owner);
+	struct crema_thread *self = thread_self();
+	uint64_t since_ns;
 
 	if (!t)
 		return;
 	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
 	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
 	t->start_tsc = ticks();
+	if (self && self->owner == owner) {
+		since_ns = ticks_ns(t->start_tsc - self->base_tick);
+		t->start_boot_ns -= since_ns;
+		t->start_mono_ns -= since_ns;
+		t->start_tsc = self->base_tick;
+	}
 	__atomic_store_n(&crema_shm->slot_word[owner - 1], CREMA_SLOT_RUNNING + CREMA_SLOT_REF,
 			 __ATOMIC_RELEASE);
 }

@@ -319,6 +319,26 @@ static void a_full_table_refuses_and_totals_stay_exact(void **state)
 	close(pipe_fd[1]);
 }
 
+/* The CPU and the wall time of a task that does nothing are of the same interval. */
+static void short_tasks_have_no_more_cpu_than_wall_time(void **state)
+{
+	uint64_t cpu = 0, wall = 0;
+	enum { TASKS = 2000 };
+
+	(void)state;
+	for (int i = 0; i < TASKS; i++) {
+		struct harness_task h = harness_begin();
+		struct crema_task *t = harness_end(&h);
+
+		cpu += t->own.time[CREMA_T_cpu];
+		wall += harness_wall_ns(t);
+		harness_free(&h);
+	}
+	if (cpu > wall + TASKS * UINT64_C(500))
+		fail_msg("%.2f us of CPU in %.2f us", (double)cpu / 1e3 / TASKS,
+			 (double)wall / 1e3 / TASKS);
+}
+
 static void *late_reader(void *arg)
 {
 	struct harness_task *h = arg;
@@ -478,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tasks_are_numbered_and_counted),
 		cmocka_unit_test(references_keep_a_slot),
 		cmocka_unit_test(a_full_table_refuses_and_totals_stay_exact),
+		cmocka_unit_test(short_tasks_have_no_more_cpu_than_wall_time),
 		cmocka_unit_test(late_work_is_credited_and_marked),
 		cmocka_unit_test(texts_are_kept_once),
 		cmocka_unit_test(texts_are_kept_once_among_threads),
