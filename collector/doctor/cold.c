@@ -137,7 +137,8 @@ static int take(struct cold *c, const char *path, const struct stat *st)
 
 	if (geteuid() && st->st_uid != geteuid() && access(path, W_OK))
 		return fail(c, -EPERM,
-			    "'%s' is another user's: the kernel does not show what of it is cached",
+			    "'%s' belongs to another user: the kernel does not show which of its "
+			    "pages are cached",
 			    path);
 	if (st->st_size < (off_t)COLD_LEAST)
 		return fail(c, -EINVAL, "'%s' is smaller than %zu MiB", path,

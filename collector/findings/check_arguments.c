@@ -8,7 +8,7 @@
 
 #define ARRIVED_BYTES 1e6 /* between two probes: tasks need less than this anyway */
 
-struct stretch {
+struct probed {
 	double from, to; /* seconds since the run's first task */
 };
 
@@ -16,7 +16,7 @@ struct stretch {
 struct arrivals {
 	const struct worker *worker;
 	double threads, bytes, busy;
-	struct stretch *v;
+	struct probed *v;
 	size_t n, cap;
 };
 
@@ -38,7 +38,7 @@ static double since(uint64_t base, uint64_t ns)
 static int arrivals_find(struct arrivals *a, const struct run *run, uint64_t base, double length)
 {
 	const struct worker *w = a->worker;
-	struct stretch *at, found;
+	struct probed *at, found;
 	double before = 0, bytes, start;
 	size_t i, k = 0;
 
