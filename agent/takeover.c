@@ -153,7 +153,7 @@ static void look(struct takeover *t, uint64_t now)
 	bool found = false;
 
 	for (int i = 0; i < n && !found; i++) {
-		uint64_t created = strtoull(names[i], NULL, 10);
+		uint64_t created = framefile_created_ns(names[i]);
 
 		if (created <= t->after)
 			continue;

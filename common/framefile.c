@@ -189,6 +189,11 @@ int framefile_list(const char *dir, char ***names)
 	return *names ? n : -ENOMEM;
 }
 
+uint64_t framefile_created_ns(const char *name)
+{
+	return strtoull(name, NULL, 10);
+}
+
 int framefile_sizes(const char *dir, uint64_t *bytes)
 {
 	char **names = NULL, path[PATH_MAX];

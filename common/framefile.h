@@ -103,6 +103,8 @@ int framefile_read(const char *path,
  * *names is one allocation: free(*names).
  */
 int framefile_list(const char *dir, char ***names);
+/* CLOCK_REALTIME ns of a file of that name; 0: a name without a time (that of dropped runs). */
+uint64_t framefile_created_ns(const char *name);
 /* The sum of their sizes: 0 or -errno. */
 int framefile_sizes(const char *dir, uint64_t *bytes);
 

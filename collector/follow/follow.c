@@ -242,9 +242,9 @@ static int64_t next_segment(const struct follow *f, uint64_t after_ns, char path
 		return -ENAMETOOLONG;
 	n = framefile_list(folder, &names);
 	for (i = 0; i < n && !found; i++) {
-		if (strtoull(names[i], NULL, 10) > after_ns &&
+		if (framefile_created_ns(names[i]) > after_ns &&
 		    !dirs_join(path, PATH_MAX, folder, names[i]))
-			found = strtoull(names[i], NULL, 10);
+			found = framefile_created_ns(names[i]);
 	}
 	free(names);
 	return n < 0 ? n : (int64_t)found;

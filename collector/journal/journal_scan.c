@@ -100,7 +100,7 @@ int journal_scan_from(const char *dir, uint64_t from_ns,
 	for (i = 0; i < n; i++) {
 		/* the first possible name */
 		if (!strcmp(names[i], DROPPED_FILE) ? from_ns != 0
-						    : strtoull(names[i], NULL, 10) < below_ns)
+						    : framefile_created_ns(names[i]) < below_ns)
 			continue;
 		if (scan_one(dir, names[i], visit, arg, text, sizeof(text)) && warn)
 			warn(arg, text);
@@ -117,7 +117,7 @@ uint64_t journal_bytes_from(const char *dir, uint64_t from_ns)
 	struct stat st;
 
 	for (i = 0; i < n; i++) {
-		if (strtoull(names[i], NULL, 10) >= from_ns &&
+		if (framefile_created_ns(names[i]) >= from_ns &&
 		    !dirs_join(path, sizeof(path), dir, names[i]) && !stat(path, &st))
 			bytes += (uint64_t)st.st_size;
 	}
@@ -135,7 +135,7 @@ int journal_find(const char *dir, int (*try)(void *arg, const char *path, uint64
 	while (rc == 1 && n-- > 0) {
 		/* The minimum that was dropped: all remaining segments are newer. */
 		created_ns =
-			strcmp(names[n], DROPPED_FILE) ? strtoull(names[n], NULL, 10) : below_ns;
+			strcmp(names[n], DROPPED_FILE) ? framefile_created_ns(names[n]) : below_ns;
 		if (created_ns && created_ns >= below_ns &&
 		    !dirs_join(path, sizeof(path), dir, names[n]))
 			rc = try(arg, path, created_ns);

@@ -18,7 +18,7 @@ static uint64_t newest_ns(const char *dir)
 {
 	char **names = NULL;
 	int n = framefile_list(dir, &names);
-	uint64_t ns = n > 0 ? strtoull(names[n - 1], NULL, 10) : 0;
+	uint64_t ns = n > 0 ? framefile_created_ns(names[n - 1]) : 0;
 
 	free(names);
 	return ns;
@@ -37,8 +37,8 @@ void segment_list(const struct segment *segment, const char *dir, uint64_t *othe
 	uint64_t bytes = 0;
 
 	*oldest_ns = 0;
-	for (i = 0; i < n && !*oldest_ns; i++) /* the file of dropped runs has no number */
-		*oldest_ns = strtoull(names[i], NULL, 10);
+	for (i = 0; i < n && !*oldest_ns; i++)
+		*oldest_ns = framefile_created_ns(names[i]);
 	free(names);
 	framefile_sizes(dir, &bytes);
 	*others_bytes = bytes > segment->file.size ? bytes - segment->file.size : 0;

@@ -82,9 +82,8 @@ int footers_write(const char *dir, const char *journal_dir, uint64_t from_ns, ui
 	tidy(folder, journal_dir);
 	n = framefile_list(journal_dir, &names);
 	for (i = 0; i < n; i++) {
-		uint64_t created_ns = strtoull(names[i], NULL, 10);
+		uint64_t created_ns = framefile_created_ns(names[i]);
 
-		/* the file of dropped runs has no number */
 		if (!created_ns || created_ns < from_ns || created_ns >= before_ns ||
 		    footer_is_good(journal_dir, folder, names[i]))
 			continue;

@@ -199,7 +199,7 @@ static int read_all(struct carry *carry, const struct retain_config *config, con
 	if (first_kept)
 		below_ns = m->segments.v[first_kept - 1].created_ns + 1;
 	for (i = 0; i < n && !rc; i++) {
-		created_ns = strtoull(names[i], NULL, 10);
+		created_ns = framefile_created_ns(names[i]);
 		if (!strcmp(names[i], DROPPED_FILE) ||
 		    (created_ns >= m->below_ns && created_ns < below_ns))
 			rc = read_segment(carry, config, names[i]);

@@ -156,7 +156,7 @@ static int unlink_below(const char *dir, uint64_t below_ns, struct retain_result
 		if (dirs_join(path, sizeof(path), dir, names[i]) || stat(path, &st))
 			continue;
 		if (strcmp(names[i], DROPPED_FILE) != 0 &&
-		    strtoull(names[i], NULL, 10) < below_ns && !unlink(path)) {
+		    framefile_created_ns(names[i]) < below_ns && !unlink(path)) {
 			result->unlinked++;
 			result->unlinked_bytes += (uint64_t)st.st_size;
 		} else {

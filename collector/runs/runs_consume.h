@@ -7,7 +7,8 @@
  * belong to a run of coffea if all results that they take are that run's. A span that the user
  * opened is a run: it joins nothing. Only merges of coffea and what its crema.measure() submitted
  * join it; merges that Dask put into another span of the user leave that one only if nothing that
- * they take was made there. The producers of a key are those of the consumer's scheduler that began last before it.
+ * they take was made there. The producers of a key are those of the consumer's scheduler that began
+ * last before it.
  *
  * While a client keeps a result, Dask puts tasks of later calls that have its group's name into its
  * span. If neither a crema.measure() nor coffea identifies their call, the only evidence is that
