@@ -38,8 +38,8 @@ struct sums {
 	double last_start;
 	bool is_last; /* no run began after the one found */
 	char id[RUN_ID_BYTES];
-	struct value khz;
-	double cpu_percent; /* NAN: unknown */
+	struct value khz, tasks_per_s; /* of the last run: events if it had chunks, else tasks */
+	double cpu_percent;	       /* NAN: unknown */
 };
 
 void run_line_begin(struct run_line *line, const char *dir)
@@ -115,6 +115,9 @@ static int take_run(void *arg, const struct run *r, size_t at, size_t n)
 	s->failed += failed_in(r);
 	s->unfinished += r->running;
 	s->khz = f.chunks.attempts ? metric_event_rate_wall_khz(&f) : value_null();
+	s->tasks_per_s = f.chunks.attempts
+				 ? value_null()
+				 : value_ratio(metric_num_tasks(&f), metric_wall_time(&f), 1);
 	s->cpu_percent = budget_build(&b, &f) && b.thread_seconds > 0
 				 ? b.class_s[CREMA_T_cpu] / b.thread_seconds * 100
 				 : (double)NAN;
@@ -172,6 +175,9 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 	if (s->runs == 1 && s->khz.type != VALUE_NULL)
 		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %s",
 			 human(s->khz, AS_KHZ, rate));
+	if (s->runs == 1 && s->tasks_per_s.type != VALUE_NULL)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %s tasks/s",
+			 human(s->tasks_per_s, AS_IS, rate));
 	if (s->runs == 1 && !isnan(s->cpu_percent))
 		snprintf(more + strlen(more), sizeof(more) - strlen(more), ", %.0f %% CPU",
 			 s->cpu_percent);

@@ -1,5 +1,6 @@
 """The line that `crema run` ends with: whose tasks it counts, and that the command's end is not changed by it."""
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import cluster
 import pytest
 
 CREMA = cluster.BUILD / "crema"
-LINE = r"crema: (\d+) tasks? measured(?:, \d+ failed)?(?:, ([\d.]+ k?Hz))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
+LINE = r"crema: (\d+) tasks? measured(?:, \d+ failed)?(?:, ([\d.]+ (?:k?Hz|tasks/s)))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
 SCRIPT = """
 import sys
 from dask.distributed import Client, LocalCluster
@@ -46,6 +47,8 @@ def test_what_was_measured(home):
     found = re.search(LINE, first.stderr)
     assert found and first.stderr.endswith(found[0]), first.stderr
     assert (found[1], found[4]) == ("7", "") and 0 <= int(found[3]) <= 100
+    report = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(home), capture_output=True, text=True, check=True).stdout)
+    assert found[2] and float(found[2].split()[0]) == pytest.approx(7 / report["metrics"]["wall_time"], rel=1e-3)
     # its own tasks only, though the first one's are in the same place
     second = run(home, sys.executable, home / "analysis.py", 2)
     assert second.returncode == 3 and re.search(LINE, second.stderr)[1] == "14", second.stderr
@@ -129,4 +132,4 @@ def test_failed_tasks_are_counted(home):
         "sum(range(300_000))", "1 // (x % 3)"))
     done = run(home, sys.executable, home / "fails.py", 1)
     assert done.returncode == 3
-    assert re.search(r"crema: 4 tasks measured, 3 failed, \d+ % CPU; details: crema report\n", done.stderr), done.stderr
+    assert re.search(r"crema: 4 tasks measured, 3 failed, [\d.]+ tasks/s, \d+ % CPU; details: crema report\n", done.stderr), done.stderr
