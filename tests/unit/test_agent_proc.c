@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_proc.c - what the kernel's files say, as the agent reads them: fixed texts, known
- * numbers. */
+/* test_agent_proc.c - how the agent reads the kernel's files: fixed texts, known numbers. */
 #include "tests/unit/values.h"
 
 #include "tests/unit/fake_proc.h"
@@ -58,8 +57,8 @@ static void test_stat(void **state)
 	assert_false(procfs_ended(7, 987654321));
 	assert_true(procfs_ended(7, 987654320));
 	assert_true(procfs_ended(8, 987654321));
-	assert_false(procfs_ended(9, 987654321)); /* other threads live */
-	assert_false(procfs_ended(11, 1));	  /* not to be told */
+	assert_false(procfs_ended(9, 987654321)); /* other threads are alive */
+	assert_false(procfs_ended(11, 1));	  /* unknown */
 	assert_true(procfs_ended(12, 5));
 	assert_true(procfs_ended(13, 0));
 }
@@ -86,7 +85,7 @@ static void test_numbers(void **state)
 	assert_true(procfs_number(text, "max ", &v) && v == UINT64_MAX);
 	v = 3;
 	assert_false(procfs_number(text, "none: ", &v));
-	assert_false(procfs_number(text, "big: ", &v)); /* not at the begin of its line */
+	assert_false(procfs_number(text, "big: ", &v)); /* not at the beginning of its line */
 	assert_int_equal(v, 3);
 	fake_proc = files;
 	assert_true(procfs_rss(7, &v) && v == 37 * page);
@@ -162,7 +161,7 @@ static uint64_t process_cpu_ns(void)
 	       ((uint64_t)u.ru_utime.tv_usec + (uint64_t)u.ru_stime.tv_usec) * 1000;
 }
 
-/* getrusage's sum is cut to microseconds twice. */
+/* getrusage's sum is truncated to microseconds twice. */
 #define CUT_NS 2000u
 
 static void test_cpu(void **state)
@@ -173,7 +172,7 @@ static void test_cpu(void **state)
 	assert_true(procfs_cpu(getpid(), &between));
 	after = process_cpu_ns();
 	assert_in_range(between, before, after + CUT_NS);
-	assert_false(procfs_cpu((1 << 22) + 1, &between)); /* no pid */
+	assert_false(procfs_cpu((1 << 22) + 1, &between)); /* not a pid */
 }
 
 static double number(const msgpack_object *map, const char *name)
@@ -228,7 +227,7 @@ static void test_sample(void **state)
 	assert_number(m, "rss_anon_bytes", 555 * 1024);
 	assert_number(m, "rss_file_bytes", 66 * 1024);
 	assert_number(m, "rss_shmem_bytes", 7 * 1024);
-	assert_nil(m, "heap_bytes"); /* maps is none of these files */
+	assert_nil(m, "heap_bytes"); /* maps is not among these files */
 	assert_nil(m, "heap_returnable_bytes");
 	assert_number(m, "hwm_bytes", 8000 * 1024);
 	assert_number(m, "threads", 23);
@@ -236,7 +235,7 @@ static void test_sample(void **state)
 	assert_number(m, "io_write_bytes", 12288);
 	assert_number(m, "tasks_running", 17);
 	assert_number(m, "tasks_done", 41);
-	/* A second one: CPU of ten seconds that never passed. */
+	/* A second one: CPU time of ten seconds that did not pass. */
 	assert_int_equal(sampler_rss(&s), 37 * page);
 	cpu[0] = process_cpu_ns();
 	while (process_cpu_ns() < cpu[0] + SECOND / 20)
@@ -302,7 +301,7 @@ static void test_resident_memory(void **state)
 	assert_int_equal(s.rss_max, 8 * page);
 	files[0].text = "";
 	assert_int_equal(sampler_rss(&s), 0);
-	assert_int_equal(s.rss, 6 * page); /* the last that is known */
+	assert_int_equal(s.rss, 6 * page); /* the last known value */
 }
 
 static struct fake_file host_files[] = {
@@ -365,7 +364,7 @@ static void test_host(void **state)
 	assert_number(m, "nfs_read_bytes", 31005);
 	assert_number(m, "nfs_server_read_bytes", 12100);
 	assert_true(number(m, "nfs_set") > 0);
-	assert_number(m, "lustre_read_bytes", 0); /* it is not mounted */
+	assert_number(m, "lustre_read_bytes", 0); /* not mounted */
 	assert_number(m, "lustre_set", 0);
 	/* 1 + 2 + 3 + 6 + 7 + 8 busy, 40 + 33 idle or waiting: 27 of 100 */
 	host_files[0].text = "cpu  101 22 3003 40040 500033 12 14 16 9 10\n";
@@ -378,7 +377,7 @@ static void test_host(void **state)
 	sampler_release(&s);
 }
 
-/* Without hardware, as in a container: all interfaces but the own one. Files that are not there. */
+/* Without hardware, as in a container: all interfaces except loopback. Missing files. */
 static void test_host_of_a_container(void **state)
 {
 	static const struct fake_file bare[] = {
@@ -417,7 +416,7 @@ static void test_host_of_a_container(void **state)
 	sampler_release(&s);
 }
 
-/* Nothing stolen so far: on a virtual machine that may mean that nobody tells. */
+/* Nothing stolen so far: on a virtual machine the hypervisor may not report it. */
 static void test_stolen_time(void **state)
 {
 	static const struct {
@@ -444,7 +443,7 @@ static void test_stolen_time(void **state)
 	sampler_release(&s);
 }
 
-/* One agent for each collector sends; another one takes over, five seconds later. */
+/* One agent per collector sends; another one takes over after five seconds. */
 static void test_one_host_sampler(void **state)
 {
 	struct fake *f = *state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_record.c - a slot in which every field is another one, as the record that is sent of
- * it. */
+/* test_agent_record.c - a slot in which each field is different, as the record that is sent. */
 #include "tests/unit/values.h"
 
 #include "tests/unit/fake_proc.h"
@@ -91,7 +90,7 @@ static void test_fields(void **state)
 	assert_true(text_is(r.worker_address, "address") && text_is(r.worker_name, "name"));
 	assert_true(text_is(r.filename, "filename") && text_is(r.treename, "treename"));
 	assert_true(text_is(r.columns, "columns"));
-	/* a list that bites its tail ends, too */
+	/* a circular list ends, too */
 	assert_int_equal(r.sections.len, 1 + 8 * (sizeof(" t 3 77 3 a b p 1 88 1 c") - 1));
 	assert_memory_equal(r.sections.ptr, "9 t 3 77 3 a b p 1 88 1 c t", 27);
 	assert_true(text_is(r.error_type, "type") && text_is(r.error_text, "words"));
@@ -107,7 +106,7 @@ static void test_fields(void **state)
 	assert_true(text_is(r.status, "erred"));
 }
 
-/* Each bit of `known` brings its fields, and no other. */
+/* Each bit of `known` adds its fields, and no others. */
 static void test_fields_that_need_not_be_there(void **state)
 {
 	struct fake *f = *state;
@@ -171,7 +170,8 @@ static void test_unknown_counts(void **state)
 	assert_int_equal(r.own_known, ((1u << CREMA_TIMES) - 1) & ~t.time_unknown);
 }
 
-/* A running task: until now, and without an end; a killed one: its end is the last sign of life. */
+/* A running task: its time until now, without an end. A killed one: its end is when the worker was
+ * last seen. */
 static void test_running_and_killed(void **state)
 {
 	struct fake *f = *state;
@@ -191,7 +191,7 @@ static void test_running_and_killed(void **state)
 	assert_true(text_is(r.status, "killed"));
 	assert_int_equal(r.stop_boot_ns, 210 * SECOND);
 	assert_int_equal(r.wall_ns, 10 * SECOND);
-	t.start_boot_ns = 210 * SECOND + 1; /* clocks that cannot be */
+	t.start_boot_ns = 210 * SECOND + 1; /* impossible clocks */
 	t.start_mono_ns = 110 * SECOND + 1;
 	compose_task(&c, &r, &t, 3, CREMA_SLOT_RUNNING, false, true, &live);
 	assert_false(r.known & (F(stop_boot_ns) | F(wall_ns)));
@@ -228,7 +228,7 @@ static void test_blocks_of_its_threads(void **state)
 				 t.own.count[i] + own->seg.count[i] + pool->seg.count[i]);
 }
 
-/* Of work under way only the kernel knows the clocks; what was once seen never shrinks. */
+/* Only the kernel has the clocks of unfinished work; a reported value never decreases. */
 static void test_live_clocks(void **state)
 {
 	struct fake_file files[] = {
@@ -250,7 +250,7 @@ static void test_live_clocks(void **state)
 	own->base_inblock = 2;
 	own->base_oublock = 10;
 	pool->base_cpu_ns = 500;
-	pool->base_runqueue_ns = 7001; /* above what the kernel says: counts as nothing */
+	pool->base_runqueue_ns = 7001; /* above the kernel's value: counts as 0 */
 	fake_proc = files;
 	compose_task(&c, &first, &t, 3, CREMA_SLOT_RUNNING, true, false, &live);
 	assert_int_equal(first.own[CREMA_T_cpu],
@@ -270,7 +270,7 @@ static void test_live_clocks(void **state)
 				 own->seg.count[CREMA_C_storage_write_bytes] +
 				 pool->seg.count[CREMA_C_storage_write_bytes] + 51200 - 5120 +
 				 4096);
-	fake_proc = files + 4; /* the threads have gone */
+	fake_proc = files + 4; /* the threads have ended */
 	compose_task(&c, &r, &t, 3, CREMA_SLOT_RUNNING, true, false, &live);
 	assert_memory_equal(r.own, first.own, sizeof(r.own));
 	assert_memory_equal(r.pool, first.pool, sizeof(r.pool));
@@ -280,7 +280,7 @@ static void test_live_clocks(void **state)
 	assert_int_equal(r.own[CREMA_T_cpu], t.own.time[CREMA_T_cpu] + own->seg.time[CREMA_T_cpu]);
 }
 
-/* A change of any counter changes the sum by which an amendment is found. */
+/* Changing any counter changes the checksum by which an amendment is detected. */
 static void test_the_sum(void **state)
 {
 	struct fake *f = *state;
@@ -299,7 +299,7 @@ static void test_the_sum(void **state)
 	}
 }
 
-/* The highest that was seen by anybody: at both ends, by the agent's looks, as a new peak. */
+/* The highest value that was measured: at both ends, by the agent's polls, as a new peak. */
 static void test_peak_memory(void **state)
 {
 	static const struct {
@@ -334,7 +334,7 @@ static void test_peak_memory(void **state)
 		assert_int_equal(f->r[i].rss_peak_bytes, cases[i].due);
 }
 
-/* A peak between two records is kept: the agent looks at every poll. */
+/* A peak between two records is kept: the agent checks at each poll. */
 static void test_memory_between_records(void **state)
 {
 	struct fake *f = *state;
@@ -350,7 +350,7 @@ static void test_memory_between_records(void **state)
 	assert_int_equal(f->r[0].rss_peak_bytes, 88000);
 }
 
-/* Milliseconds since boot, and one more where that would not grow. */
+/* Milliseconds since boot, or one more if that would not be higher. */
 static void test_revisions(void **state)
 {
 	struct fake *f = *state;
@@ -392,7 +392,7 @@ static void test_slots_and_progress(void **state)
 	assert_int_equal(f->n, 0);
 }
 
-/* What no task could measure, by all records so far. */
+/* What no task could measure, according to all records so far. */
 static void test_unknown_in_all_tasks(void **state)
 {
 	struct fake *f = *state;
@@ -429,7 +429,7 @@ static bool has_evidence(const msgpack_object *m, const char *due)
 	return false;
 }
 
-/* A worker that ended by itself; one that was killed near its limit; one that the kernel killed. */
+/* A worker that ended normally; one that was killed near its limit; one that the kernel killed. */
 static void test_endings(void **state)
 {
 	struct fake_file files[] = {
@@ -481,8 +481,7 @@ static void test_endings(void **state)
 	"8 (n) " state " 1 1 1 1 1 " flags " 5 6 7 8 9 10 11 12 13 14 " threads " 15 " start " 1"  \
 	"\n"
 
-/* Whether its parent is gone, too: while it ends, when nobody waited for it, and under its number.
- */
+/* Whether its parent is gone as well: while it exits, as a zombie, and when its pid was reused. */
 static void test_parents(void **state)
 {
 	static const struct {
@@ -490,7 +489,7 @@ static void test_parents(void **state)
 		bool gone;
 	} now[] = {
 		{PARENT("S", "4194304", "4", "50"), false},
-		{PARENT("R", "4194308", "4", "50"), true}, /* its files may be closed by now */
+		{PARENT("R", "4194308", "4", "50"), true}, /* its files may be closed already */
 		{PARENT("Z", "4194308", "1", "50"), true},
 		{PARENT("S", "4194304", "4", "51"), true},
 		{NULL, true},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_rows.c - rows of shared memory, each field with a number of its own, as messages. */
+/* test_agent_rows.c - rows of shared memory as messages, with a different number in each field. */
 #include "tests/unit/values.h"
 
 #include <arpa/inet.h>
@@ -53,7 +53,7 @@ static int rows_teardown(void **state)
 	return 0;
 }
 
-/* The rows' messages since the last time, and how many of this type. */
+/* Sends the rows' messages; returns how many of this type were sent. */
 static unsigned int sent(struct sent *s, void (*rows)(struct rows *, bool), bool last,
 			 unsigned int type)
 {
@@ -105,7 +105,7 @@ static void test_files(void **state)
 	assert_int_equal(sent(s, rows_files, true, CREMA_MSG_FILE), 3);
 }
 
-/* What cannot be measured of them is nil, and the rest is not. */
+/* Values that cannot be measured are nil, and the others are not. */
 static void test_files_half_unknown(void **state)
 {
 	static const char *const by_requests[] = {"read_calls",	 "read_bytes",	 "write_calls",
@@ -121,7 +121,7 @@ static void test_files_half_unknown(void **state)
 	file_row(s->f, 3, 4, 0);
 	file_row(s->f, 4, CREMA_FILE_REMOTE, 0)->size_bytes = 0;
 	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 5);
-	assert_nil(message(s->f, CREMA_MSG_FILE, 4), "size_bytes"); /* nobody told */
+	assert_nil(message(s->f, CREMA_MSG_FILE, 4), "size_bytes"); /* not reported */
 	m = message(s->f, CREMA_MSG_FILE, 0);
 	assert_text(m, "kind", "remote");
 	assert_number(m, "size_bytes", s->f->shm->file[0].size_bytes);
@@ -134,7 +134,7 @@ static void test_files_half_unknown(void **state)
 	for (size_t i = 0; i < COUNT_OF(unproven); i++)
 		assert_nil(m, unproven[i]);
 	assert_number(m, "read_bytes", s->f->shm->file[1].read_bytes);
-	/* What is left over of several files: on no one file system, of no size. */
+	/* The remainder of several files: on no single file system, without a size. */
 	m = message(s->f, CREMA_MSG_FILE, 2);
 	assert_nil(m, "path");
 	assert_nil(m, "filesystem");
@@ -145,7 +145,7 @@ static void test_files_half_unknown(void **state)
 	assert_text(message(s->f, CREMA_MSG_FILE, 3), "kind", "other");
 }
 
-/* Each number that changes makes its row go again. */
+/* A change of any number sends its row again. */
 static void test_what_changed_is_sent(void **state)
 {
 	struct sent *s = *state;
@@ -172,7 +172,7 @@ static void test_what_changed_is_sent(void **state)
 	}
 }
 
-/* Of a worker that died: what its threads had read and not yet added to the row. */
+/* Of a dead worker: what its threads had read and not yet added to the row. */
 static void test_pending_reads(void **state)
 {
 	struct sent *s = *state;
@@ -215,7 +215,7 @@ static void test_extents(void **state)
 	struct sent *s = *state;
 	struct crema_shm *shm = s->f->shm;
 	const msgpack_object *m;
-	uint64_t begin = CREMA_SHM_EXTENTS - 3; /* over the ring's end */
+	uint64_t begin = CREMA_SHM_EXTENTS - 3; /* across the ring's end */
 
 	file_row(s->f, 6, CREMA_FILE_DATA, 0);
 	shm->extents_head = shm->extents_tail = begin;
@@ -226,7 +226,7 @@ static void test_extents(void **state)
 	extent(shm, 7 | CREMA_EXTENT_BASKET, 290, 20);
 	extent(shm, 7, 1000, 10);
 	extent(shm, 7 | CREMA_EXTENT_BASKET, 1005, 1);
-	extent(shm, 0, 5, 5); /* a thread is just writing it */
+	extent(shm, 0, 5, 5); /* a thread is currently writing it */
 	extent(shm, 7, 5000, 5);
 	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 1);
 	assert_int_equal(shm->extents_tail, begin + 7);
@@ -243,7 +243,7 @@ static void test_extents(void **state)
 	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 0);
 }
 
-/* Those that threads still had when the worker died, and the ring's rest. */
+/* Extents that threads still held when the worker died, and the rest of the ring. */
 static void test_pending_extents(void **state)
 {
 	struct sent *s = *state;
@@ -270,7 +270,7 @@ static void test_pending_extents(void **state)
 	assert_number(m, "unique_bytes", 23);
 	assert_number(m, "basket_extent_bytes", 0);
 	assert_int_equal(shm->extents_tail, 2);
-	/* A head that cannot be is not followed. */
+	/* An invalid head is ignored. */
 	shm->extents_head = 3 + CREMA_SHM_EXTENTS;
 	extent(shm, 1, 5000, 1);
 	assert_int_equal(sent(s, rows_files, true, CREMA_MSG_FILE), 1);
@@ -337,7 +337,7 @@ static void test_servers(void **state)
 	assert_int_equal(sent(s, rows_servers, true, CREMA_MSG_SERVER), 1);
 }
 
-/* The probe's text: once for each time that it was written. */
+/* The probe's text: sent once each time that it was written. */
 static void test_dask(void **state)
 {
 	struct sent *s = *state;
@@ -367,7 +367,7 @@ static void test_dask(void **state)
 	assert_int_equal(s->f->types[CREMA_MSG_DASK], 2);
 }
 
-/* A long wait: its numbers and names, and where in which file its addresses are. */
+/* A long wait: its numbers and names, and the file and offset of its addresses. */
 static void test_stack(void **state)
 {
 	struct sent *s = *state;
@@ -411,7 +411,7 @@ static void test_stack(void **state)
 	assert_int_equal(frames->via.array.size, 4);
 	for (uint32_t i = 0; i < 4; i++) /* module and place of each */
 		assert_int_equal(frames->via.array.ptr[i].via.u64, i % 2 ? 8 + i / 2 : 0);
-	/* of a lookup the text is a host, not a file */
+	/* a lookup's text is a host, not a file */
 	r->number = 12;
 	r->on = CREMA_ON_HOST;
 	r->peer_bytes = 0;

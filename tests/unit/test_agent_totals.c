@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_totals.c - the worker's sums, sections and gauges, number by number, as messages. */
+/* test_agent_totals.c - the worker's sums, sections and gauges as messages, number by number. */
 #include "tests/unit/values.h"
 
 #include "agent/rows.h"
@@ -15,7 +15,7 @@ static const struct value totals_values[] = {
 	VALUE(crema_totals, shared_network_read_bytes),
 	VALUE(crema_totals, shared_network_write_bytes),
 };
-/* What nobody takes the clocks of. */
+/* Classes whose clocks are not read for threads without a task. */
 #define REST_TIMES (1u << CREMA_T_cpu | 1u << CREMA_T_runqueue)
 #define REST_COUNTS                                                                                \
 	(CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(storage_write_bytes) |              \
@@ -108,7 +108,7 @@ static void add_counts(struct crema_counters *to, const struct crema_counters *m
 		to->count[i] += more->count[i];
 }
 
-/* Blocks of threads: own, pool, without a task; one that is folding counts after the end only. */
+/* Blocks of threads: own, pool, without a task; one that is being folded only counts afterwards. */
 static void test_live_blocks(void **state)
 {
 	struct fake *f = *state;
@@ -139,7 +139,7 @@ static void test_live_blocks(void **state)
 	assert_counters(get(m, "tasks"), &due.tasks, due.tasks_pool_time, 0, 0);
 }
 
-/* By the snapshot: what the process used, and what open segments had used of it then. */
+/* From the snapshot: what the process used, and what open segments had used by then. */
 static void test_snapshot(void **state)
 {
 	static const struct value amounts[] = {
@@ -163,7 +163,7 @@ static void test_snapshot(void **state)
 	memset(&own->seg, 0, sizeof(own->seg));
 	memset(&pool->seg, 0, sizeof(pool->seg));
 	memset(&f->shm->thread[3].seg, 0, sizeof(own->seg));
-	pool->now_oublock = pool->base_oublock - 1; /* a thread's clock never goes back */
+	pool->now_oublock = pool->base_oublock - 1; /* a thread's clock never decreases */
 	due = f->shm->totals;
 	due.tasks.time[CREMA_T_cpu] += own->now_cpu_ns - own->base_cpu_ns;
 	due.tasks_pool_time[CREMA_T_cpu] += pool->now_cpu_ns - pool->base_cpu_ns;
@@ -192,7 +192,8 @@ static void test_snapshot(void **state)
 	assert_nil(totals(f, &all_known, false), "snapshot_boot_ns");
 }
 
-/* What no task could measure, and what the shim marked, is nil; the rest is not. */
+/* Values that no task could measure, and those that the shim marked, are nil; the others are
+ * not. */
 static void test_unknown_sums(void **state)
 {
 	struct drain_unknown unknown = {1u << CREMA_T_sleep, CREMA_COUNT_BIT(late_bytes)};
@@ -210,7 +211,7 @@ static void test_unknown_sums(void **state)
 			REST_COUNTS | counts);
 }
 
-/* Network bytes that tasks were told as theirs are not of the rest any more. */
+/* Network bytes that were attributed to tasks are no longer part of the rest. */
 static void test_claimed_bytes(void **state)
 {
 	struct fake *f = *state;
@@ -248,7 +249,7 @@ static void test_blocked_and_notes(void **state)
 
 	fill(b, sizeof(*b), 6);
 	f->shm->note[0] = text(f, "first");
-	f->shm->note[1] = 3; /* no text */
+	f->shm->note[1] = 3; /* not a text */
 	f->shm->note[CREMA_SHM_NOTES - 1] = text(f, "last");
 	m = totals(f, &all_known, false);
 	part = get(m, "blocked");
@@ -301,7 +302,7 @@ static void assert_identity(const msgpack_object *m)
 	assert_text(m, "prefix", "process");
 }
 
-/* What is told of how long each took: nothing of a row in which none has ended. */
+/* The reported times of single uses: none for a row in which none has ended. */
 static void assert_walls(const msgpack_object *m, bool any)
 {
 	static const uint64_t told[] = {3, 2, 0, 7};
@@ -411,13 +412,14 @@ static void test_gauges(void **state)
 	}
 }
 
-/* Sent when it changed; after three quiet polls as a record; given back when that has arrived. */
+/* Sent when it changed; sent as a record after three quiet polls; released when that has
+ * arrived. */
 static void test_a_quiet_row_goes_for_good(void **state)
 {
 	struct fake *f = *state;
 	struct crema_section *s = section(f, 0);
 
-	s->seq = 0; /* the very first number */
+	s->seq = 0; /* the first number */
 	row(f, false, CREMA_MSG_SECTION, 1);
 	assert_true(f->out.head->light);
 	for (int changes = 0; changes < 2; changes++) {
@@ -433,7 +435,7 @@ static void test_a_quiet_row_goes_for_good(void **state)
 	row(f, false, CREMA_MSG_SECTION, 1);
 	assert_false(f->out.head->light);
 	row(f, false, CREMA_MSG_SECTION, 1);
-	assert_int_equal(s->safe_seq, 0); /* on its way */
+	assert_int_equal(s->safe_seq, 0); /* not yet acknowledged */
 	ack_all(f);
 	row(f, false, CREMA_MSG_SECTION, 0);
 	assert_int_equal(s->safe_seq, s->seq);
@@ -452,7 +454,7 @@ static const msgpack_object *column(struct fake *f, bool busy, unsigned int due)
 	return message(f, CREMA_MSG_COLUMN, 0);
 }
 
-/* Which of a column's numbers are told, one bit each. */
+/* The known numbers of a column, one bit each. */
 static uint64_t column_known(const msgpack_object *m, const struct crema_column *c)
 {
 	uint64_t known = 0;
@@ -478,7 +480,7 @@ static uint64_t counted_bits(void)
 	return bits;
 }
 
-/* Lines of the user's code that asked for a column. */
+/* Lines of the user's code that requested a column. */
 static void test_lines_of_columns(void **state)
 {
 	static const char *const told[] = {"/home/an.py:42 process", "/home/an.py:43 select"};
@@ -557,7 +559,8 @@ static void test_columns(void **state)
 				 BIT(basket_bytes) | BIT(basket_raw_bytes) | BIT(wait_min_ns))));
 }
 
-/* Each chunk changes all columns: while tasks run they are sent once a minute, else at once. */
+/* Each chunk changes all columns: they are sent once a minute while tasks run, otherwise at
+ * once. */
 static void test_busy_workers_send_few_columns(void **state)
 {
 	struct fake *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_agent_turns.c - what the agent does when: its rounds with clocks that the test moves, beside
- * a worker that is a child of this test, and a collector that is not there.
+ * test_agent_turns.c - when the agent does what: its turns with clocks that the test sets, a worker
+ * that is a child of this test, and no collector.
  */
 #include "tests/unit/values.h"
 
@@ -124,14 +124,14 @@ static bool turn(struct turns *s, uint64_t ns)
 	return agent_turn(&s->agent, s->mono, s->boot);
 }
 
-/* The collector has been there until now: nothing is spooled. */
+/* The collector was connected until now: nothing is spooled. */
 static bool near_turn(struct turns *s, uint64_t ns)
 {
 	s->agent.ready_ns = s->mono + ns;
 	return turn(s, ns);
 }
 
-/* How many messages of this type wait in memory. */
+/* The number of messages of this type in memory. */
 static unsigned int waiting(struct turns *s, unsigned int type)
 {
 	s->seen.out = s->agent.outbox;
@@ -149,7 +149,7 @@ static void put_facts(struct turns *s, const char *text)
 	p->boot_ns = s->boot;
 }
 
-#define NOBODY "127.0.0.1:9" /* discards, if it is there at all */
+#define NOBODY "127.0.0.1:9" /* the discard port, if anything listens */
 
 static void test_each_second(void **state)
 {
@@ -170,7 +170,7 @@ static void test_each_second(void **state)
 	s->shm->slot_word[3] = CREMA_SLOT_RUNNING + CREMA_SLOT_REF;
 	s->shm->task[3].attempt = s->shm->task[3].start_boot_ns = 1;
 	s->shm->thread[0] = (struct crema_thread){.state = 1, .owner = 4, .tid = 1};
-	/* One agent of those with the same collector tells the host's numbers. */
+	/* Of the agents with the same collector, one sends the host's numbers. */
 	snprintf(s->collector, sizeof(s->collector), "127.%u.%u.1:9", getpid() >> 8 & 255,
 		 getpid() & 255);
 	attach(s, s->collector);
@@ -190,7 +190,7 @@ static void test_each_second(void **state)
 	assert_int_equal(s->shm->agent_stream_seq, before);
 }
 
-/* The first hello waits for the facts, but not for ever; new facts are told again. */
+/* The first hello waits for the facts, but not forever; new facts are sent again. */
 static void test_hello(void **state)
 {
 	struct turns *s = *state;
@@ -234,8 +234,8 @@ static unsigned int files_in(const char *dir)
 	return n > 0 ? (unsigned int)n : 0;
 }
 
-/* The worker's end: its last totals and a goodbye, on disk at once where no collector is there;
- * then half a minute for one to come. */
+/* The worker's end: its last totals and a goodbye, written to disk at once if there is no
+ * collector; then half a minute to wait for one. */
 static void test_the_end(void **state)
 {
 	struct turns *s = *state;
@@ -267,7 +267,7 @@ static void test_the_end(void **state)
 	assert_int_equal(files_in(s->spool), 1);
 }
 
-/* What a full spool has no room for is in the last totals, also what came last. */
+/* What does not fit into a full spool is counted in the last totals, including the last records. */
 static void test_the_end_of_a_full_spool(void **state)
 {
 	struct turns *s = *state;
@@ -290,7 +290,7 @@ static void test_the_end_of_a_full_spool(void **state)
 	assert_number(message(&s->seen, CREMA_MSG_TOTALS, 0), "records_refused", 1);
 }
 
-/* Facts and file systems that came with the last breath are in a hello. */
+/* Facts and file systems that arrive at the very end are in a hello. */
 static void test_the_last_hello(void **state)
 {
 	struct turns *s = *state;
@@ -307,7 +307,7 @@ static void test_the_last_hello(void **state)
 	assert_true(s->agent.hello.len > bytes);
 }
 
-/* Asked to stop: ten seconds for the worker's end, and ten for what it leaves. */
+/* After a stop signal: ten seconds for the worker's end, and ten to send what remains. */
 static void test_stopping(void **state)
 {
 	struct turns *s = *state;
@@ -319,7 +319,7 @@ static void test_stopping(void **state)
 	assert_true(turn(s, SECOND));
 	assert_true(turn(s, AGENT_STOP_NS - 1));
 	end_worker(s);
-	assert_true(turn(s, 0)); /* the worker's end gives it more */
+	assert_true(turn(s, 0)); /* the worker's end extends the time */
 	assert_true(turn(s, AGENT_STOP_NS - 1));
 	assert_false(turn(s, 1));
 }
@@ -335,7 +335,7 @@ static void test_stopping_beside_a_worker(void **state)
 	assert_false(turn(s, 1));
 }
 
-/* What it leaves is on the disk, however new it is: the next agent can continue. */
+/* When it leaves, everything is on disk, however new: the next agent can continue. */
 static void test_leaving(void **state)
 {
 	struct turns *s = *state;
@@ -351,7 +351,8 @@ static void test_leaving(void **state)
 	assert_null(s->agent.outbox.head);
 }
 
-/* Both connections are its work: its own at once, that of an old spool once its own is there. */
+/* A turn serves both connections: the agent's at once, that of an old spool once the former is
+ * ready. */
 static void test_connections(void **state)
 {
 	struct turns *s = *state;
@@ -367,7 +368,7 @@ static void test_connections(void **state)
 	assert_int_equal(s->agent.takeover.look_ns, s->mono + 10 * SECOND);
 }
 
-/* Away for a second: what waits goes to the disk, as old frames do. */
+/* Disconnected for a second: waiting frames are spooled, as old frames are. */
 static void test_spooling(void **state)
 {
 	struct turns *s = *state;
@@ -383,7 +384,8 @@ static void test_spooling(void **state)
 	assert_int_equal(waiting(s, CREMA_MSG_TOTALS), 0);
 }
 
-/* Files instead of a collector: all is there at once, and nothing is to wait for at the end. */
+/* Files instead of a collector: everything is written at once, and there is nothing to wait for at
+ * the end. */
 static void test_files_instead(void **state)
 {
 	struct turns *s = *state;
@@ -398,7 +400,7 @@ static void test_files_instead(void **state)
 	assert_false(turn(s, SECOND));
 }
 
-/* Another agent writes its number into the memory: this one leaves. */
+/* Another agent writes its pid into the memory: this one exits. */
 static void test_another_agent(void **state)
 {
 	struct turns *s = *state;
@@ -412,8 +414,8 @@ static void test_another_agent(void **state)
 	s->shm->agent_heartbeat_boot_ns = 77;
 	assert_false(turn(s, SECOND));
 	assert_int_equal(s->shm->agent_heartbeat_boot_ns, 77);
-	/* One that lives is not disturbed; one that has ended, or without a sign of life for three
-	 * seconds, is dead. */
+	/* A live one is not disturbed; one that has ended, or sent no heartbeat for three seconds,
+	 * is dead. */
 	for (int lives = 1; lives >= 0; lives--) {
 		s->shm->agent_ready = (uint32_t)pid;
 		s->shm->agent_heartbeat_boot_ns = clock_boot_ns();
@@ -431,7 +433,7 @@ static void test_another_agent(void **state)
 	agent_release(&other);
 }
 
-/* A clock that was measured is told once. */
+/* A measured clock is sent once. */
 static void test_clocks(void **state)
 {
 	struct turns *s = *state;
@@ -450,7 +452,7 @@ static void test_clocks(void **state)
 	assert_int_equal(get_i64(m, "offset_ns", 0), -333333);
 }
 
-/* As the shim calls it (shim/start/agent.c). */
+/* As the shim starts it (shim/start/agent.c). */
 static void test_arguments(void **state)
 {
 	char line[] = "crema-agent --shm /dev/shm/crema-1 --pid 4711 --spool /a/dir "
@@ -467,14 +469,14 @@ static void test_arguments(void **state)
 	assert_string_equal(o.spool, "/a/dir");
 	assert_int_equal(o.start_ticks, 81985529216);
 	assert_string_equal(o.collector, "host:12");
-	assert_int_equal(agent_parse(&o, 13, words), -EINVAL); /* what it does not know */
+	assert_int_equal(agent_parse(&o, 13, words), -EINVAL); /* unknown option */
 	assert_int_equal(agent_parse(&o, 10, words), -EINVAL); /* a value is missing */
-	assert_int_equal(agent_parse(&o, 3, words), -EINVAL);  /* the process is */
+	assert_int_equal(agent_parse(&o, 3, words), -EINVAL);  /* the process is missing */
 	assert_int_equal(agent_parse(&o, 5, words), 0);
 	assert_null(o.spool);
 }
 
-/* CREMA_SPOOL_BYTES; what is no such number is as if it were not there. */
+/* CREMA_SPOOL_BYTES; invalid values are ignored. */
 static void test_spool_bound(void **state)
 {
 	static const struct {
@@ -504,7 +506,7 @@ static void test_spool_bound(void **state)
 	attach(s, NOBODY);
 }
 
-/* What a killed worker left: it is looked for when the agent begins, and each minute. */
+/* Memory of a killed worker: the agent searches for it when it starts, and every minute. */
 static void test_sweeping(void **state)
 {
 	struct turns *s = *state;
@@ -516,7 +518,7 @@ static void test_sweeping(void **state)
 	for (int i = 0; i < 3; i++) {
 		if (access(path, F_OK)) {
 			left = make_shm(path, s->child);
-			left->start_ticks = 1; /* another process had its id before */
+			left->start_ticks = 1; /* the pid belonged to another process before */
 			munmap(left, sizeof(*left));
 		}
 		near_turn(s, i == 1 ? 59 * SECOND : SECOND);
@@ -524,7 +526,7 @@ static void test_sweeping(void **state)
 	}
 }
 
-/* Others may write into it: no spool at all, nor a file of another name. */
+/* The folder is writable for others: it is not used for a spool, nor for files of another name. */
 static void test_no_spool(void **state)
 {
 	struct turns *s = *state;

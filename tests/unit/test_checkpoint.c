@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_checkpoint.c - a start from the newest checkpoint, and from none where it is not whole. */
+/* test_checkpoint.c - a start from the newest checkpoint, and without one if it is incomplete. */
 #include "fixture_server.h"
 
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ static bool has_checkpoint(const char *path, uint64_t *bytes)
 	return !rc;
 }
 
-/* A journal of several segments, left as a killed collector leaves it. */
+/* A journal of several segments, as a killed collector leaves it. */
 static void fill(struct site *site)
 {
 	struct agent agent;
@@ -63,7 +63,7 @@ static void fill(struct site *site)
 	assert_true(names_n >= 3);
 }
 
-/* What a new collector wants next of the worker. */
+/* The number that a new collector expects next from the worker. */
 static uint64_t wanted(struct site *site)
 {
 	struct agent agent;
@@ -76,7 +76,7 @@ static uint64_t wanted(struct site *site)
 	return next;
 }
 
-/* A segment before all others, with records that no checkpoint knows. */
+/* A segment before all others, with records that no checkpoint includes. */
 static void older_segment(const struct site *site)
 {
 	struct framefile file = {.fd = -1};
@@ -116,7 +116,7 @@ static void only_the_newest_is_read(void **state)
 	site_release(&site);
 }
 
-/* A byte of the file at `at` is another one during the call. */
+/* One byte of the file, at `at`, is changed during the call. */
 static void flip(const char *path, off_t at)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -128,7 +128,7 @@ static void flip(const char *path, off_t at)
 	close(fd);
 }
 
-/* Where the checkpoint begins, which takes so many bytes in one frame. */
+/* The offset of the checkpoint, which takes `bytes` bytes in one frame. */
 static off_t begin_of(const char *path, uint64_t bytes)
 {
 	struct framefile_reader r;
@@ -192,7 +192,7 @@ static void one_that_is_cut_is_not_used(void **state)
 	}
 }
 
-/* Items of a checkpoint that takes several frames, in a segment of its own; `leave` is left out. */
+/* Items of a checkpoint that takes several frames, in a separate segment; `leave` is omitted. */
 static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
 {
 	struct framefile file = {.fd = -1};
@@ -233,7 +233,8 @@ static uint64_t write_parts(const char *dir, uint64_t format, uint64_t leave)
 	return i;
 }
 
-/* Parts that are good frames each and not the whole say nothing, and so does one of the future. */
+/* Parts that are valid frames but incomplete are ignored, and so is a checkpoint from the
+ * future. */
 static void all_parts_are_asked_for(void **state)
 {
 	uint64_t parts, leave;
@@ -258,7 +259,8 @@ static void all_parts_are_asked_for(void **state)
 	site_release(&site);
 }
 
-/* Says that all segments until now are gone, with what the server knew then, if it did. */
+/* Records that all segments until now are gone, with the server's state at that time, if it had
+ * any. */
 static void drop_all(const struct site *site, const struct buf *checkpoint)
 {
 	struct framefile file = {.fd = -1};
@@ -282,7 +284,7 @@ static void drop_all(const struct site *site, const struct buf *checkpoint)
 	assert_int_equal(rename(file.path, path), 0);
 }
 
-/* Segments that are about to go may have lost some between them. */
+/* Segments that are about to be dropped may lack some in between. */
 static void one_below_what_was_dropped_is_not_used(void **state)
 {
 	struct site site;
@@ -295,7 +297,7 @@ static void one_below_what_was_dropped_is_not_used(void **state)
 	site_release(&site);
 }
 
-/* The file of dropped runs alone is left. */
+/* Only the file of dropped runs remains. */
 static void only_dropped(const struct site *site)
 {
 	list(site);
@@ -303,7 +305,7 @@ static void only_dropped(const struct site *site)
 		assert_int_equal(unlink(path_of(site, i)), 0);
 }
 
-/* Where no segment that is left has a whole one. */
+/* Used if no remaining segment has a complete one. */
 static void one_of_what_was_dropped(void **state)
 {
 	struct buf checkpoint = BUF_INIT;
@@ -352,8 +354,8 @@ static uint64_t lost_records(void)
 	return c.records_lost;
 }
 
-/* What was taken but is in no file yet is asked for again, and counts once: here each record is
- * a bad one, and two never came. */
+/* What was received but is in no file yet is requested again, and counts once: here each record is
+ * a bad one, and two never arrived. */
 static void what_is_not_written_was_not_received(void **state)
 {
 	struct buf checkpoint = BUF_INIT;
@@ -396,7 +398,7 @@ static void what_is_not_written_was_not_received(void **state)
 	buf_release(&checkpoint);
 }
 
-/* Starts without anything new do not add a large checkpoint each. */
+/* Starts without anything new do not each add a large checkpoint. */
 static void starts_add_nothing(void **state)
 {
 	struct site site;
@@ -414,7 +416,7 @@ static void starts_add_nothing(void **state)
 		site_stop(&site);
 	}
 	list(&site);
-	assert_int_equal(names_n, 7); /* an empty one of the first start */
+	assert_int_equal(names_n, 7); /* an empty one from the first start */
 	for (i = 0; i < names_n; i++)
 		found += has_checkpoint(path_of(&site, i), &bytes);
 	assert_int_equal(found, 1);
@@ -423,7 +425,7 @@ static void starts_add_nothing(void **state)
 	site_release(&site);
 }
 
-/* A segment with a record of each of many streams. */
+/* A segment with one record of each of many streams. */
 static void many_streams(const char *dir, uint64_t streams)
 {
 	struct framefile file = {.fd = -1};
@@ -441,7 +443,7 @@ static void many_streams(const char *dir, uint64_t streams)
 	buf_release(&frames);
 }
 
-/* How many new segments begin with one; none may be larger than it should be. */
+/* How many new segments begin with a checkpoint; none may exceed its size limit. */
 static int checkpoints(const struct site *site, uint64_t segment_bytes)
 {
 	uint64_t bytes;
@@ -457,7 +459,7 @@ static int checkpoints(const struct site *site, uint64_t segment_bytes)
 	return found;
 }
 
-/* Segments stay as small as they should be, and what a start reads is everything. */
+/* Segments stay within their limit, and a start reads everything. */
 static void one_that_is_too_large_is_left_out(void **state)
 {
 	struct site site;
@@ -480,7 +482,7 @@ static void one_that_is_too_large_is_left_out(void **state)
 	site_release(&site);
 }
 
-/* Of a whole one: its frame is good, what is in it is none of ours. */
+/* Part of a complete one: its frame is valid, but its contents are not. */
 static void what_is_no_list_is_refused(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_doing.c - DOING messages about threads of this very process, in calls on known objects. */
+/* test_doing.c - DOING messages about threads of this process, in calls on known objects. */
 #include "tests/unit/values.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 struct here {
 	struct fake *f;
 	struct doing *doing;
-	pthread_t other; /* waits in a read of `ends`, not intercepted */
+	pthread_t other; /* waits in an unintercepted read of `ends` */
 	uint32_t tid;
 	int ends[2];
 };
@@ -80,7 +80,7 @@ static int here_teardown(void **state)
 	return 0;
 }
 
-/* Until the other thread is in the kernel. */
+/* Waits until the other thread is in the kernel. */
 static void wait_for_other(struct here *h)
 {
 	char text[256];
@@ -95,7 +95,7 @@ static void wait_for_other(struct here *h)
 	}
 }
 
-/* A task in this slot, whose thread is in a call since that tick. */
+/* A task in this slot, whose thread has been in a call since that tick. */
 static struct crema_thread *in_call(struct here *h, uint32_t slot, uint32_t call, uint64_t object,
 				    uint64_t since)
 {
@@ -111,7 +111,7 @@ static struct crema_thread *in_call(struct here *h, uint32_t slot, uint32_t call
 	return t;
 }
 
-/* The message that a look at that moment sends, or NULL. */
+/* The message that is sent at that moment, or NULL. */
 static const msgpack_object *look_at_all(struct here *h, uint64_t ticks, uint64_t boot_ns)
 {
 	ack_all(h->f);
@@ -137,7 +137,7 @@ static void assert_text_or_nil(const msgpack_object *map, const char *name, cons
 		assert_nil(map, name);
 }
 
-/* Every number of a row, and what was never told. */
+/* Each number of a row, and values that were never reported. */
 static void test_a_row(void **state)
 {
 	struct here *h = *state;
@@ -187,7 +187,7 @@ static void test_a_row(void **state)
 	assert_text(row, "state", "S");
 	proc_of_other(h, "wchan", wchan, sizeof(wchan));
 	assert_text_or_nil(row, "wchan", strcmp(wchan, "0") ? wchan : "");
-	/* Nothing of it is known of this one. */
+	/* Nothing about this one is known. */
 	h->f->shm->thread[8].state = 0;
 	in_call(h, 6, CREMA_CALL_nanosleep, 0, 1000);
 	task = &h->f->shm->task[6];
@@ -203,13 +203,13 @@ static void test_a_row(void **state)
 	close(fd);
 }
 
-/* A call's start is what it was at the first look; the place is older than the call. */
+/* A call keeps the start that was first computed; the place may be older than the call. */
 static void test_since_when(void **state)
 {
 	struct here *h = *state;
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), zero = open("/dev/zero", O_RDONLY);
 	struct crema_thread *t = in_call(h, 2, CREMA_CALL_read, (uint64_t)null, 10000);
-	/* ticks, s; what the shim says; when call and place began, in ns */
+	/* ticks, s; the shim's values; when call and place began, in ns */
 	const struct {
 		uint64_t ticks, at, start;
 		int fd;
@@ -221,7 +221,7 @@ static void test_since_when(void **state)
 		{92000, 203, 91000, zero, 1, 203 * SECOND - 3000, 203 * SECOND},
 		{92500, 204, 91000, zero, 1, 203 * SECOND - 3000, 203 * SECOND},
 		{92500, 205, 91000, zero, 2, 203 * SECOND - 3000, 205 * SECOND},
-		{92500, 206, 92600, null, 2, 206 * SECOND, 206 * SECOND}, /* of the future */
+		{92500, 206, 92600, null, 2, 206 * SECOND, 206 * SECOND}, /* in the future */
 		{UINT64_C(1) << 60, 207, 1, null, 2, 0, 206 * SECOND},
 	};
 
@@ -244,7 +244,7 @@ static void test_since_when(void **state)
 	close(zero);
 }
 
-/* What the shim does not tell, the kernel does: since the first look. */
+/* The kernel reports a call that the shim does not: since it was first seen. */
 static void test_a_call_that_is_not_intercepted(void **state)
 {
 	struct here *h = *state;
@@ -259,27 +259,27 @@ static void test_a_call_that_is_not_intercepted(void **state)
 		assert_text(row, "object", "a pipe");
 		assert_nil(row, "call_boot_ns");
 		assert_number(row, "place_boot_ns", 300 * SECOND);
-		/* the same again: not sent before ten seconds have passed */
+		/* unchanged: not sent again within ten seconds */
 		assert_null(look_at_all(h, 1000, at * SECOND));
 		h->doing->sent = 0;
 	}
 	in_call(h, 0, CREMA_CALL_read, (uint64_t)h->ends[0], 400);
 	row = row_of(look_at_all(h, 1000, 310 * SECOND), 0);
 	assert_number(row, "call_boot_ns", 310 * SECOND - 1800);
-	/* of the same tick, but another call: it was in none in between */
+	/* of the same tick, but another call: there was none in between */
 	h->f->shm->thread[3].call = 0;
 	look_at_all(h, 1000, 311 * SECOND);
 	in_call(h, 0, CREMA_CALL_read, (uint64_t)h->ends[0], 400);
 	row = row_of(look_at_all(h, 2000, 312 * SECOND), 0);
 	assert_number(row, "call_boot_ns", 312 * SECOND - 4800);
-	/* a thread of which nothing can be seen has no place */
+	/* a thread that cannot be inspected has no place */
 	in_call(h, 0, 0, 0, 0)->tid = INT32_MAX;
 	row = row_of(look_at_all(h, 2000, 313 * SECOND), 0);
 	assert_nil(row, "call");
 	assert_nil(row, "place_boot_ns");
 }
 
-/* Sent at once if it changed, else each ten seconds; that there is none any more, once. */
+/* Sent at once if it changed, otherwise every ten seconds; an empty list is sent once. */
 static void test_when_it_is_sent(void **state)
 {
 	static const struct {
@@ -294,7 +294,7 @@ static void test_when_it_is_sent(void **state)
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	const msgpack_object *m;
 
-	wait_for_other(h); /* in one state at all looks */
+	wait_for_other(h); /* the same state each time */
 	in_call(h, 7, CREMA_CALL_read, (uint64_t)fd, 10);
 	for (size_t i = 0; i < COUNT_OF(looks); i++) {
 		h->f->shm->thread[10].state = looks[i].runs;
@@ -307,7 +307,7 @@ static void test_when_it_is_sent(void **state)
 	close(fd);
 }
 
-/* Only threads of tasks that run, and that began long ago. */
+/* Only threads of running tasks that began long enough ago. */
 static void test_which_threads(void **state)
 {
 	struct here *h = *state;
@@ -334,7 +334,7 @@ static void test_which_threads(void **state)
 #undef NONE_WITH
 }
 
-/* Of too many those that began first; how many are left out. */
+/* If there are too many, those that began first, and how many are omitted. */
 static void test_the_oldest_of_many(void **state)
 {
 	struct here *h = *state;
@@ -343,7 +343,7 @@ static void test_the_oldest_of_many(void **state)
 
 	for (uint32_t i = 0; i < DOING_ROWS + 8; i++) {
 		in_call(h, i, CREMA_CALL_nanosleep, 0, 1);
-		/* 7 and 40 have no common divisor: all are different, in no order */
+		/* 7 and 40 have no common divisor: all starts differ, and are not sorted */
 		h->f->shm->task[i].start_boot_ns = (1 + i * 7 % (DOING_ROWS + 8)) * SECOND;
 		h->f->shm->task[i].attempt = 1 + i * 7 % (DOING_ROWS + 8);
 	}
@@ -388,7 +388,7 @@ static void assert_object(struct here *h, uint32_t call, uint64_t object, const 
 	static uint64_t start;
 	const msgpack_object *row;
 
-	in_call(h, 0, call, object, ++start); /* another call: it is looked at again */
+	in_call(h, 0, call, object, ++start); /* another call: it is inspected again */
 	h->doing->sent = 0;
 	row = row_of(look_at_all(h, start, 200 * SECOND), 0);
 	assert_text_or_nil(row, "kind", kind);
@@ -438,7 +438,7 @@ static void test_objects(void **state)
 	assert_object(h, CREMA_CALL_sem_wait, (uintptr_t)(runtime + 64), "lock", text_due);
 	h->f->shm->python_runtime = 0;
 	assert_object(h, CREMA_CALL_sem_wait, 0x10, "lock", "0x10");
-	/* A library's own URL says more than any descriptor. */
+	/* A library's URL is more useful than a descriptor. */
 	in_call(h, 0, CREMA_CALL_read, (uint64_t)fd, 1000)->about = text(h->f, "root://s//a.root");
 	assert_text(row_of(look_at_all(h, 2000, 200 * SECOND), 0), "object", "root://s//a.root");
 	assert_text(row_of(look_at_all(h, 2000, 211 * SECOND), 0), "kind", "url");

@@ -60,8 +60,7 @@ static void test_unknown(void **state)
 	assert_true(n * 2 > findings_case_count);
 }
 
-/* Every number of a sentence can be looked up: a finding has evidence, and none of it is unknown.
- */
+/* Each number of a sentence can be verified: a finding has evidence, and all of it is known. */
 static void test_evidence(void **state)
 {
 	const struct finding *f;
@@ -107,9 +106,9 @@ static void assert_sentence(struct fixture *fx, const char *id, const char *sent
 }
 
 /*
- * Worked by hand. LZMA: 200 MB in 1 s, a quarter of 4 s. ZSTD: 100 MB in 0.1 s, so 200 MB would
- * take 0.2 s: 0.8 s less. Chunks: 20 times 62,500 bytes beside 187,500 of baskets; with chunks of
- * 5,000 there are 4, which is 16 times 62,500 bytes less.
+ * Computed by hand. LZMA: 200 MB in 1 s, a quarter of 4 s. ZSTD: 100 MB in 0.1 s, so 200 MB would
+ * take 0.2 s: 0.8 s less. Chunks: 20 times 62,500 bytes in addition to 187,500 of baskets; with
+ * chunks of 5,000 there are 4, which is 16 times 62,500 bytes less.
  */
 static void test_worked_examples(void **state)
 {
@@ -123,7 +122,7 @@ static void test_worked_examples(void **state)
 		"25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression; at "
 		"the 1000 MB/s at which this run decompressed ZSTD, it would save 800.0 ms");
 	fx = fx_new();
-	case_decompression(fx, AT); /* too little of the other to call it a speed */
+	case_decompression(fx, AT); /* too little of the other one to derive a speed */
 	codec(fx, "cramjam.cramjam.zstd.decompress_into", "zstd", 1, 999999, 1);
 	assert_sentence(fx, "decompression",
 			"25 % of the tasks' CPU time (1.000 s of 4.000 s) is LZMA decompression");
@@ -133,7 +132,7 @@ static void test_worked_examples(void **state)
 			"chunks of 1,000 events read 25 % outside of their baskets (metadata, "
 			"gaps; 1.250 MB of 5.000 MB): a chunksize of 5,000 would save 1.000 MB");
 	fx = fx_new();
-	case_memory_growth(fx, AT); /* 100 MB over 6 tasks; 400 MB are left */
+	case_memory_growth(fx, AT); /* 100 MB over 6 tasks; 400 MB remain */
 	assert_sentence(fx, "memory_growth",
 			"the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; "
 			"at this rate it reaches its limit of 1.000 GB in 24 tasks");
@@ -143,7 +142,7 @@ static void test_worked_examples(void **state)
 			"threads had no task for 50 % of the time: 2 of 4 thread-seconds");
 }
 
-/* 24 tasks to the limit after 6, and 6,024 where the worker has a hundred times the memory. */
+/* 24 tasks to the limit after 6, and 6,024 if the worker has a hundred times the memory. */
 static void test_growth_far_from_the_limit(void **state)
 {
 	static const char *const limits[] = {
@@ -166,8 +165,8 @@ static void test_growth_far_from_the_limit(void **state)
 	}
 }
 
-/* Names of a run that try everything: sentences stay short and printable, evidence has them whole.
- */
+/* A run with hostile names: sentences stay short and printable, and the evidence has complete
+ * names. */
 static void test_hostile_names(void **state)
 {
 	static char name[4097];
@@ -221,7 +220,7 @@ static void test_counts_close(void **state)
 	fx_free(fx);
 }
 
-/* Nothing is longer than 79 columns, and without colour nothing is an escape. */
+/* No line is longer than 79 columns, and without colour there are no escapes. */
 static void check_text(const struct findings *list)
 {
 	struct buf out = BUF_INIT;
@@ -260,7 +259,7 @@ static void check_json(const struct findings *list)
 	buf_release(&out);
 }
 
-/* n times a character, and the next one */
+/* n times a character, followed by the next argument */
 static const char *times(size_t n, const char *character)
 {
 	static char text[8][400];
@@ -272,7 +271,8 @@ static const char *times(size_t n, const char *character)
 	return at;
 }
 
-/* 68 columns stay for the words: characters count, not bytes, and a number stays with its unit. */
+/* 68 columns remain for the words: characters count, not bytes, and a number stays with its
+ * unit. */
 static void test_lines_are_full(void **state)
 {
 	struct finding one = {.severity = FINDING_WARNING, .cost_s = NAN, .of_s = NAN};
@@ -317,7 +317,7 @@ static void test_outputs(void **state)
 	}
 }
 
-/* Four attempts of 10 s that failed, half of it waiting; of what counts there are 20 ms. */
+/* Four attempts of 10 s that failed, half of it waiting; counted attempts have 20 ms. */
 static void test_a_failed_run_is_judged_by_all_attempts(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -344,14 +344,14 @@ static void test_a_failed_run_is_judged_by_all_attempts(void **state)
 	assert_near(evidence_of(f, "task_wall_seconds"), 40.02);
 	assert_near(evidence_of(f, "percent"), 20 / 40.02 * 100);
 	assert_string_equal(evidence_of(f, "tasks").v.s, "all attempts");
-	assert_null(finding_of(&found, "blocked_site")); /* gil_wait has spoken */
+	assert_null(finding_of(&found, "blocked_site")); /* gil_wait covers it */
 	assert_near(metric_value(found.report.facts, "gil_wait_seconds"), 0); /* of counted tasks */
 	found_free(&found);
 	fx_free(fx);
 }
 
-/* Chunks of files of which no basket and no page was seen have another format: that all of what
- * they read lies outside of baskets is not said. */
+/* Chunks of files in which no basket and no page was seen have another format: it is not reported
+ * that they read everything outside of baskets. */
 static void test_no_baskets(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -366,8 +366,8 @@ static void test_no_baskets(void **state)
 	fx_free(fx);
 }
 
-/* A second waited for a core, and half of the two that it waited for its own threads, which waited
- * for one. */
+/* A task waited 1 s for a core and 2 s for its own threads, which waited for a core half of that
+ * time. */
 static void test_a_sum_has_not_the_name_of_a_metric(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -412,7 +412,8 @@ static void test_nothing_to_remark(void **state)
 	fx_free(fx);
 }
 
-/* In little room the later clauses of the sentence go first, then the cost, then the advice. */
+/* If space is short, the sentence's later clauses are omitted first, then the cost, then the
+ * advice. */
 static void test_brief(void **state)
 {
 	static const struct {
@@ -450,7 +451,7 @@ static void test_brief(void **state)
 	buf_release(&text);
 }
 
-/* What the screen has no room for has a name there, if it is a warning. */
+/* Findings that do not fit on the screen are named there if they are warnings. */
 static void test_more_than_fits(void **state)
 {
 	static const struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_findings_cost.c - what findings cost, worked by hand, and that they are ranked by it. */
+/* test_findings_cost.c - what findings cost, computed by hand, and their ranking by cost. */
 #include <math.h>
 
 #include "collector/findings/cost.h"
 #include "findings_cases.h"
 
-/* Two threads: for 1 s two tasks ran, for 3 s only the first. Of the wall time the first explains
- * 0.5 + 3 s, the second 0.5 s. */
+/* Two threads: for 1 s two tasks ran, for 3 s only the first. The first explains 0.5 + 3 s of the
+ * wall time, the second 0.5 s. */
 static void two_tasks(struct fixture *fx)
 {
 	struct task_record r = work(1, "slow", 0, 4000);
@@ -59,8 +59,8 @@ static void test_the_wall_time_is_divided(void **state)
 	fx_free(fx);
 }
 
-/* One task has a codec's CPU while it waits for a core, one computes on pool threads; others ran
- * in the event loop, elsewhere or have no end: nobody's share. */
+/* One task has a codec's CPU while it waits for a core, one computes on pool threads. Others ran in
+ * the event loop, elsewhere or have no end: they have no share. */
 static void test_codecs_and_cpu(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -120,7 +120,7 @@ static void test_codecs_and_cpu(void **state)
 	fx_free(fx);
 }
 
-/* Gaps without any task are in nobody's share. */
+/* Gaps without any task are not in any share. */
 static void test_a_gap_is_no_task(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -145,12 +145,12 @@ static void test_a_gap_is_no_task(void **state)
 	fx_free(fx);
 }
 
-/* Baskets of a chunk come from where its file is, those of another task from files if as much was
- * read there. */
+/* A chunk's baskets come from its file's location; those of another task from files if it read as
+ * much there. */
 static void test_waits_for_baskets(void **state)
 {
 	static const struct {
-		const char *file; /* of a chunk */
+		const char *file; /* of the chunk */
 		int64_t read, baskets;
 		double due;
 	} cases[] = {
@@ -246,8 +246,8 @@ static void test_the_specific_one_speaks(void **state)
 	fx_free(fx);
 }
 
-/* What keeps threads idle is named in their place if it explains half of it: 2 s of CPU of 4.75 s
- * without a task do not, 2.375 s do. */
+/* The cause of idle threads is named instead if it explains half of their time: 2 s of CPU of 4.75
+ * s without a task do not, 2.375 s do. */
 static void test_idle_while_workers_start(void **state)
 {
 	(void)state;
@@ -270,7 +270,8 @@ static void test_idle_while_workers_start(void **state)
 	}
 }
 
-/* Two tasks on two threads of which the second ends 3 s earlier; both wait for a core as said. */
+/* Two tasks on two threads; the second ends 3 s earlier, and each waits for a core for the time
+ * given. */
 static bool has_tail(int long_queue, int short_queue, int wall)
 {
 	struct task_record r = work(1, "a", 0, wall);
@@ -299,12 +300,12 @@ static void test_a_tail_is_one_long_task(void **state)
 {
 	(void)state;
 	assert_true(has_tail(0, 0, 4000));
-	assert_false(has_tail(3100, 100, 4000)); /* 0.9 s each, on cores of others */
+	assert_false(has_tail(3100, 100, 4000)); /* 0.9 s each, on cores used by others */
 	assert_true(has_tail(2000, 500, 4000));	 /* 2 s and 0.5 s */
 	assert_false(has_tail(0, 0, 1000));	 /* 3 s without any task */
 }
 
-/* The case of chunk_overhead with so much of each chunk's 100 ms waited for a core. */
+/* The case of chunk_overhead, with `queue` ms of each chunk's 100 ms spent waiting for a core. */
 static bool has_overhead(int queue)
 {
 	struct fixture *fx = fx_new();
@@ -334,7 +335,7 @@ static void test_overhead_of_a_busy_node(void **state)
 {
 	(void)state;
 	assert_true(has_overhead(0));
-	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is others' */
+	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is due to others */
 }
 
 /* `slow` imports, `other` does not. */
@@ -351,7 +352,7 @@ static struct fixture *with_imports(struct task_record *slow, const struct task_
 	return fx;
 }
 
-/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which a longer run has more of. */
+/* 2 s of imports, or 2.5 s, and 1.2 s of waits for locks, which grow with the run. */
 static void test_imports_are_paid_once(void **state)
 {
 	(void)state;
@@ -389,8 +390,8 @@ static void test_sleep_within_imports(void **state)
 	fx_free(fx);
 }
 
-/* Half of the threads' time and more; tasks waited for a core, which others had, or their own
- * threads. */
+/* At least half of the threads' time was idle; tasks waited for a core, which others or their own
+ * threads used. */
 static void test_idle_while_others_compute(void **state)
 {
 	static const struct {
@@ -426,8 +427,8 @@ static void test_idle_while_others_compute(void **state)
 	}
 }
 
-/* Of notes, that other processes had the cores costs seconds; that files were in memory costs none.
- */
+/* Among notes, cores used by other processes cost seconds; files that were in memory cost
+ * nothing. */
 static void test_what_costs_before_what_does_not(void **state)
 {
 	struct task_record r = work(1, "a", 0, 4000);
@@ -449,7 +450,7 @@ static void test_what_costs_before_what_does_not(void **state)
 	fx_free(fx);
 }
 
-/* The advice for the lock is the one for the cores, and does more. */
+/* The advice about the lock is also the advice about the cores, and has a larger effect. */
 static void test_the_lock_before_the_cores(void **state)
 {
 	(void)state;

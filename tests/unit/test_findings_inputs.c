@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_findings_inputs.c - runs of which a check has more or fewer inputs than at its thresholds
- * (findings_cases.h): what it says and sees then, or that it says nothing, or what it lacks.
+ * test_findings_inputs.c - runs in which a check has more or fewer inputs than at its thresholds
+ * (findings_cases.h): its sentence and evidence then, that it finds nothing, or which input it
+ * lacks.
  */
 #include "findings_cases.h"
 
 #define QUIET "quiet"
 #define IDLE "nothing to look at"
 
-/* A file that tasks mapped, and one without baskets, both beside that of the case. */
+/* A file that tasks mapped, and one without baskets, each in addition to the case's file. */
 static void mapped_file(struct fixture *fx)
 {
 	case_read_amplification(fx, AT);
@@ -35,7 +36,7 @@ static void file_without_baskets(struct fixture *fx)
 	fx_end(fx, 1, &b);
 }
 
-/* A chunk with all counts, but for those that are taken away. */
+/* A chunk with all counts except for those that are removed. */
 static void chunk_lacks(struct fixture *fx, uint64_t counts, uint64_t mapped, bool cpu)
 {
 	struct task_record r = chunk(1, "a", 0, 4000, "/a", 0, 1000);
@@ -66,7 +67,7 @@ static void no_cpu(struct fixture *fx)
 	chunk_lacks(fx, 0, 0, false);
 }
 
-/* Baskets in the tree's own record are counted, their bytes are the record's. */
+/* Baskets in the tree's own record are counted, but their bytes belong to the record. */
 static void embedded(struct fixture *fx)
 {
 	struct task_record r;
@@ -84,7 +85,7 @@ static void embedded(struct fixture *fx)
 	}
 }
 
-/* 4 chunks of 200 ms of each of 5 files, of which process() takes 80 ms. */
+/* 4 chunks of 200 ms for each of 5 files; process() takes 80 ms of each. */
 static void five_files(struct fixture *fx)
 {
 	struct task_record r;
@@ -111,7 +112,7 @@ static void threads_unknown(struct fixture *fx)
 	fx_task(fx, 1, &r);
 }
 
-/* What a stream gives back when it ends is not told with what went in. */
+/* The output of a stream at its end is not reported with its input. */
 static void nothing_unpacked(struct fixture *fx)
 {
 	case_decompression(fx, BELOW);
@@ -137,12 +138,12 @@ static void refused_and_lost(struct fixture *fx)
 	fx_task(fx, 1, &r);
 	fx_map(fx, 1, CREMA_MSG_TOTALS, "boot_ns", AT(900), "tasks_refused", UINT64_C(2000),
 	       "records_refused", UINT64_C(300), NULL);
-	fx->seq[1] += 307; /* refused ones have their numbers */
+	fx->seq[1] += 307; /* refused records have sequence numbers, too */
 	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(950), NULL);
 }
 
-/* As case_memory_growth(): 100,000,002 bytes in 6 tasks; to the limit 24 times that of a task,
- * without one byte. */
+/* As case_memory_growth(): 100,000,002 bytes in 6 tasks; the distance to the limit is 24 times that
+ * of a task, less one byte. */
 static void grows_to_a_limit(struct fixture *fx)
 {
 	const char *facts = "{\"nthreads\": 1, \"memory_limit_bytes\": 1000000009}";
@@ -160,7 +161,7 @@ static void grows_to_a_limit(struct fixture *fx)
 	fx_dask(fx, 1, 500, facts);
 }
 
-/* Who unpacked most again is not who unpacked most. */
+/* The file with the most repeated baskets is not the one with the most baskets. */
 static void two_that_read_again(struct fixture *fx)
 {
 	struct task_record r = chunk(1, "a", 0, 1000, "/again.root", 0, 1000);
@@ -190,7 +191,7 @@ static void columns_without_ranges(struct fixture *fx)
 	file(fx, "/data/a.root", &f);
 }
 
-/* With 2 s of CPU twice as many. */
+/* 2 s of CPU: the thresholds are twice as high. */
 static void writes(struct fixture *fx, uint64_t calls, uint64_t syncs)
 {
 	struct task_record r = work(1, "a", 0, 4000);
@@ -218,7 +219,7 @@ static void writes_too_few(struct fixture *fx)
 	writes(fx, 9999, 99);
 }
 
-/* Tasks of one worker take 600 to 800 ms, of another 230 to 290: the median of all is 280. */
+/* Tasks take 600 to 800 ms on one worker and 230 to 290 on another: the median of all is 280. */
 static void slow_in_disorder(struct fixture *fx)
 {
 	static const int slow[] = {800, 600, 700, 650},
@@ -275,7 +276,7 @@ static void mostly_nothing(struct fixture *fx)
 	task_of(fx, 1, 1, "a", 0, 4000, 3500);
 }
 
-/* As case_tail(), in two tasks on each of two threads; the second ones begin a while later. */
+/* As case_tail(), in two tasks on each of two threads; the second ones begin later. */
 static void tail_of_many(struct fixture *fx)
 {
 	worker(fx, 1, 4, 11000);
@@ -286,7 +287,7 @@ static void tail_of_many(struct fixture *fx)
 	task_of(fx, 1, 5, "e", 4100, 3900, 1);
 }
 
-/* Nothing of it has times. */
+/* None of its tasks has times. */
 static void asynchronous(struct fixture *fx)
 {
 	fx_hello(fx, 1, "{\"nthreads\": 1}");
@@ -310,7 +311,8 @@ static void half_cached(struct fixture *fx)
 	fx_task(fx, 1, &r);
 }
 
-/* Few slow answers of one, many quick ones of another: most time in all at the third. */
+/* Few slow responses from one server, many fast ones from another; the third has the longest time
+ * in total. */
 static void three_servers(struct fixture *fx)
 {
 	case_network_wait(fx, AT);
@@ -319,7 +321,7 @@ static void three_servers(struct fixture *fx)
 	server_row(fx, "most", 40, 0, 100000000);
 }
 
-/* Pool threads looked up at once: no more than the wait for the network counts. */
+/* Concurrent lookups on pool threads: only as much as the wait for the network counts. */
 static void long_lookup(struct fixture *fx, const char *on)
 {
 	struct task_record r = work(1, "a", 0, 4000);
@@ -348,8 +350,8 @@ static void one_answer(struct fixture *fx)
 	server_row(fx, "one", 1, 0, 50000000);
 }
 
-/* A task of 4 s that waits 1 s for a core and for locks; its pool threads for half of their time.
- */
+/* A task of 4 s that waits 1 s for a core, and for locks; its pool threads wait for half of their
+ * time. */
 static void pools(struct fixture *fx, int lock_ms, int pool_ms)
 {
 	struct task_record r = work(1, "a", 0, 4000);
@@ -372,7 +374,7 @@ static void busy_pool(struct fixture *fx)
 	pools(fx, 2000, 4000);
 }
 
-/* 1 s of 4 s in no class, of which programs may have had a tenth. */
+/* 12 s of 40 s are unclassified; programs may have used a tenth of that. */
 static void programs(struct fixture *fx, uint64_t children_ms)
 {
 	struct task_record r = work(1, "a", 0, 40000);
@@ -393,7 +395,7 @@ static void few_programs(struct fixture *fx)
 	programs(fx, 1199);
 }
 
-/* 3.5 s of CPU for 1,000 events, of which codecs had 750 ms. */
+/* 3.5 s of CPU for 1,000 events, of which codecs used 750 ms. */
 static void computes(struct fixture *fx)
 {
 	struct task_record r = chunk(1, "a", 0, 4000, "/a", 0, 1000);
@@ -408,7 +410,7 @@ static void computes(struct fixture *fx)
 static const struct input {
 	void (*make)(struct fixture *fx);
 	const char *id;
-	/* of the sentence; what is lacking, if there is no evidence; QUIET, IDLE */
+	/* part of the sentence; the missing input, if there is no evidence; QUIET, IDLE */
 	const char *text, *evidence;
 } inputs[] = {
 	{mapped_file, "read_amplification", "unique_bytes", NULL},

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_findings_more.c - what checks add to their sentences where a run has more to tell, their
- * advice and costs then, and what they lack in other ways than in findings_cases.h.
+ * test_findings_more.c - what checks add to their sentences in more complex runs, their advice and
+ * costs, and inputs that are missing in other ways than in findings_cases.h.
  */
 #include "findings_cases.h"
 
-/* Nothing runs, and nothing began or ended since 3 s. */
+/* Nothing runs, and nothing began or ended in the last 3 s. */
 static void quiet(struct fixture *fx, const char *probe)
 {
 	fx_hello(fx, 1, "{}");
@@ -35,7 +35,7 @@ static void two_runs(struct fixture *fx)
 	fx_task(fx, 1, &r);
 }
 
-/* Two workers; each moved results for some time in its event loop. */
+/* Two workers; the first spent 3 s in its event loop moving results to disk and back. */
 static void disk_times(struct fixture *fx)
 {
 	struct task_record r = work(1, "a", 0, 9000);
@@ -53,7 +53,8 @@ static void disk_times(struct fixture *fx)
 	fx_dask(fx, 2, 500, "{\"nthreads\": 1, \"digests\": []}");
 }
 
-/* Beside what coffea counts a table of 3 MB; the larger file has baskets, the other is smaller. */
+/* In addition to coffea's bytes a table of 3 MB; the larger file has baskets, the other is
+ * smaller. */
 static void a_table_too(struct fixture *fx)
 {
 	static const struct {
@@ -77,7 +78,7 @@ static void a_table_of_objects(struct fixture *fx)
 	fx_dask(fx, 1, 500, "{\"nthreads\": 1, \"digests\": [], \"gc_seconds\": 1.5}");
 }
 
-/* 2 s of CPU on 8 threads, while one was busy: for 2 s of 5 s, or all of 1 s. */
+/* 2 s of CPU on 8 threads, one of which was busy: for 2 s of 5 s, or all of 1 s. */
 static void starts_meanwhile(struct fixture *fx)
 {
 	worker(fx, 1, 8, 5000);
@@ -93,7 +94,7 @@ static void starts_at_once(struct fixture *fx)
 	fresh_totals(fx, 4000, 6000, 1000000);
 }
 
-/* As case_tail(), but chunks on all threads, of which the last has so many events. */
+/* As case_tail(), but with chunks on all threads, the last of which has `events` events. */
 static void last_chunk(struct fixture *fx, int64_t events)
 {
 	struct task_record r;
@@ -124,8 +125,8 @@ static void last_chunk_5(struct fixture *fx)
 	last_chunk(fx, 8 * 50000);
 }
 
-/* Tasks of 4 s of which 1 s was in the queue, on a host of 4 cores; and how long pool threads
- * worked. */
+/* Tasks of 4 s, of which 1 s was in the run queue, on a host with 4 cores; pool_ms: how long pool
+ * threads worked. */
 static void queue(struct fixture *fx, int threads, int pool_ms)
 {
 	struct task_record r = work(1, "a", 0, 4000);
@@ -153,7 +154,7 @@ static void queue_of_pools(struct fixture *fx)
 	queue(fx, 4, 12000);
 }
 
-/* Ten tasks a thread, each 80 % CPU; the thread has one for 80 % of the time. */
+/* Ten tasks per thread, each 80 % CPU; a thread has a task for 80 % of the time. */
 static void more_to_do(struct fixture *fx)
 {
 	char key[8];
@@ -189,7 +190,7 @@ static void raised(struct fixture *fx)
 
 struct more {
 	void (*make)(struct fixture *fx);
-	const char *id, *sentence, *advice; /* parts of them; begins with '!': it is not there */
+	const char *id, *sentence, *advice; /* substrings; "!...": must be absent */
 	double cost;			    /* NAN: not compared */
 	struct {
 		const char *name, *text; /* NULL: a number */
@@ -241,7 +242,7 @@ static const struct more more[] = {
 	 "Load '/data/weights.json.gz' once per worker",
 	 ANY,
 	 {{"collected_seconds", NULL, 1.5}}},
-	/* the CPU of one worker, or the time without a task: 38 of 40 thread-seconds, 1 of 2 */
+	/* the CPU of one worker, or the time without tasks: 38 of 40 thread-seconds, 1 of 2 */
 	{starts_meanwhile, "fresh_workers", "used 2.000 s of CPU", "", 2, {{NULL, NULL, 0}}},
 	{starts_at_once, "fresh_workers", "used 2.000 s of CPU", "", 0.5, {{NULL, NULL, 0}}},
 	{starts_meanwhile,
@@ -289,7 +290,7 @@ static const struct more more[] = {
 	{nine_to_do, "cpu_bound", "", "!work queued", ANY, {{NULL, NULL, 0}}},
 	{raised,
 	 "failed_work",
-	 "!it raised", /* the run's state says that, and where */
+	 "!it raised", /* the run's state contains that, and the location */
 	 "entry_start=1_000, entry_stop=2_500",
 	 ANY,
 	 {{"error_type", "KeyError", 0}, {"error", "Muon_pt", 0}, {"first_file", "/a.root", 0}}},
@@ -336,8 +337,8 @@ static void test_what_runs_add(void **state)
 	}
 }
 
-/* The findings of a chunk of 11 s that computes and sleeps so many ms, and reads three times what
- * coffea requested or as much. To be released. */
+/* The findings of a chunk of 11 s that computes and sleeps for these times, and reads three times
+ * what coffea requested or the same amount. The caller releases it. */
 static struct fixture *reading_chunk(bool reads, uint64_t cpu_ms, uint64_t sleep_ms,
 				     const char *probe, struct found *found)
 {
@@ -355,7 +356,7 @@ static struct fixture *reading_chunk(bool reads, uint64_t cpu_ms, uint64_t sleep
 	return fx;
 }
 
-/* Collections of the objects that chunks make out of what they read are no cause of their own. */
+/* Collections of objects that chunks create from what they read are not a separate cause. */
 static void test_collections_after_reading(void **state)
 {
 	(void)state;
@@ -371,8 +372,8 @@ static void test_collections_after_reading(void **state)
 	}
 }
 
-/* What is known by a part of its cost alone stands where the finding would that it is the cause of.
- */
+/* A cause whose cost is only known in part is ranked where the finding that it explains would
+ * be. */
 static void test_a_cause_stands_for_what_it_costs(void **state)
 {
 	(void)state;
@@ -389,7 +390,7 @@ static void test_a_cause_stands_for_what_it_costs(void **state)
 	}
 }
 
-/* The line to paste, if the file's name can stand in one. */
+/* The line to paste, if the file's name can be part of it. */
 static void test_a_failed_chunk_alone(void **state)
 {
 	static const char *const file[] = {"/data/a b.root", "/data/it's.root",
@@ -415,7 +416,7 @@ static void test_a_failed_chunk_alone(void **state)
 					"Processor().process(NanoEventsFactory.from_root({'/data/a "
 					"b.root': 'Events'}, entry_start=10_000, "
 					"entry_stop=20_000).events())");
-		/* the run's state says where it was */
+		/* the run's state has the location */
 		assert_string_equal(f->sentence, "1 attempt failed for good: 1.000 s of work");
 		assert_string_equal(evidence_of(f, "error_type").v.s, "KeyError");
 		assert_string_equal(evidence_of(f, "first_file").v.s, file[i]);
@@ -424,7 +425,7 @@ static void test_a_failed_chunk_alone(void **state)
 	}
 }
 
-/* 3 s of collections between two probes, of which the 2 s before the run may be another's. */
+/* 3 s of collections between two probes, of which the 2 s before the run may be another run's. */
 static void test_collections_of_the_run_before(void **state)
 {
 	(void)state;
@@ -451,7 +452,7 @@ static void test_collections_of_the_run_before(void **state)
 	}
 }
 
-/* A chunk that lacks this count, or what `field` is. */
+/* A chunk that lacks this count, or this field. */
 static void chunk_without(struct fixture *fx, uint64_t counts, uint64_t field, const char *path)
 {
 	struct task_record r = chunk(1, "a", 0, 1000, path, 0, 1000);
@@ -510,7 +511,7 @@ static void no_codec_cpu(struct fixture *fx)
 		 "direction:s", "compress", "span:s", "span", "in_bytes:u", UINT64_C(1000), NULL);
 }
 
-/* Nobody has said how its clock and UTC belong together. */
+/* The offset between its clock and UTC is unknown. */
 static void no_clock(struct fixture *fx)
 {
 	struct task_record r = chunk(1, "a", 0, 5000, "/a", 0, 1000);
@@ -563,7 +564,7 @@ static void test_other_gaps(void **state)
 	}
 }
 
-/* Nine tasks of 500 ms and one of 2 s, of which so much was waiting for a core. */
+/* Nine tasks of 500 ms and one of 2 s, of which `queued` ms were waiting for a core. */
 static void straggler_queued(struct fixture *fx, int queued)
 {
 	struct task_record r;
@@ -578,7 +579,7 @@ static void straggler_queued(struct fixture *fx, int queued)
 	}
 }
 
-/* 3 s and 1 s; the busiest worker's task waited so long for a core. */
+/* 3 s and 1 s; the busiest worker's task waited `queued` ms for a core. */
 static void imbalance_queued(struct fixture *fx, int queued)
 {
 	struct task_record r = work(1, "a", 0, 3000);
@@ -625,8 +626,8 @@ static void test_only_waiting_for_a_core_is_a_note(void **state)
 	}
 }
 
-/* One by one on two workers, five tasks of 1 s on the first and one on the second; Dask said how
- * many were queued on the first while each ran. NULL: nothing. */
+/* One by one on two workers, five tasks of 1 s on the first and one on the second; Dask reported
+ * how many were queued on the first while each ran. NULL: it reported nothing. */
 static void one_by_one_on_two(struct fixture *fx, const char *probe)
 {
 	char key[8];
@@ -641,7 +642,7 @@ static void one_by_one_on_two(struct fixture *fx, const char *probe)
 	}
 }
 
-/* Where none waits for the busiest worker, no other could have had it. */
+/* If no task waits for the busiest worker, no other worker could have run it. */
 static void test_one_by_one_is_no_imbalance(void **state)
 {
 	static const struct {
@@ -668,7 +669,7 @@ static void test_one_by_one_is_no_imbalance(void **state)
 	}
 }
 
-/* A probe may meet a task that is about to start, or the next run's queue. */
+/* A probe may coincide with a task that is about to start, or see the next run's queue. */
 static void test_one_by_one_despite_a_queue(void **state)
 {
 	static const char *const idle = "{\"nthreads\": 1, \"executing\": 1, \"ready\": 0}",
@@ -696,7 +697,7 @@ static void test_one_by_one_despite_a_queue(void **state)
 	}
 }
 
-/* Fresh workers cost 2 s, or half a second of a run that hardly takes longer. */
+/* Starting workers cost 2 s, or half a second of a run that is hardly longer. */
 static void test_a_start_below_a_second_is_a_note(void **state)
 {
 	(void)state;
@@ -713,7 +714,8 @@ static void test_a_start_below_a_second_is_a_note(void **state)
 	}
 }
 
-/* Twelve tasks of 500 ms; `modules` of the slow ones read Python modules, which imports names. */
+/* Twelve tasks of 500 ms; `modules` of the slow ones read Python modules, which indicates
+ * imports. */
 static void slow_tasks(struct fixture *fx, const int *slow_ms, int slow, int modules)
 {
 	struct task_record r;
@@ -732,16 +734,16 @@ static void slow_tasks(struct fixture *fx, const int *slow_ms, int slow, int mod
 	}
 }
 
-/* Tasks that import are late among their equals only. */
+/* Tasks that import are only late compared with others that import. */
 static void test_importing_is_not_late(void **state)
 {
 	static const struct {
 		int slow_ms[3], slow, modules;
 		double excess; /* 0: no straggler */
 	} cases[] = {
-		{{2000, 2200}, 2, 0, 3.2}, /* nobody imports */
+		{{2000, 2200}, 2, 0, 3.2}, /* neither imports */
 		{{2000, 2200}, 2, 2, 0},   /* both do */
-		{{2000}, 1, 1, 0},	   /* alone: what else it did is not known */
+		{{2000}, 1, 1, 0},	   /* alone: what else it did is unknown */
 		{{2000, 6000}, 2, 2, 4},   /* one of them did more than import */
 		{{2000, 3000}, 2, 1, 2.5}, /* the second imports nothing */
 	};
@@ -763,12 +765,12 @@ static void test_importing_is_not_late(void **state)
 	}
 }
 
-/* What arrives before the first task starts is the run's, unless another run was there since the
- * probe before. */
+/* Arguments that arrive before the first task starts belong to the run, unless another run was
+ * active since the previous probe. */
 static void test_first_arguments(void **state)
 {
 	static const struct {
-		int other_begin, other_end; /* 0, 0: there is none */
+		int other_begin, other_end; /* 0, 0: none */
 		double arrived;
 	} cases[] = {
 		{0, 0, 30e6}, {500, 900, 30e6}, {500, 1100, 0}, {500, 2500, 0}, {3500, 4000, 30e6},
@@ -818,12 +820,12 @@ static void test_large_outputs_are_no_chunk_overhead(void **state)
 	packed_bytes = 0;
 }
 
-/* Starting Python and a cluster is no news where it takes seconds, and hides nothing that is. */
+/* Starting Python and a cluster is not news if it takes seconds, and hides nothing that is. */
 static void test_a_usual_start(void **state)
 {
 	static const struct {
 		double imports, workers, preprocess, graph, all;
-		const char *part; /* NULL: nothing found */
+		const char *part; /* NULL: no finding */
 		enum finding_severity severity;
 	} t[] = {
 		{3, 1, 0, 0, 10, "imports", FINDING_NOTE},

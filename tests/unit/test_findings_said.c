@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_findings_said.c - what each check says of the run at its thresholds (findings_cases_*.h):
- * the sentence, all of the evidence and how much of the run it is about, worked out by hand from
- * what the case feeds; the JSON is compared member by member.
+ * test_findings_said.c - what each check reports about the run at its thresholds
+ * (findings_cases_*.h): the sentence, all of the evidence and how much of the run it is about,
+ * computed by hand from what the case feeds; the JSON is compared member by member.
  */
 #include <jansson.h>
 #include <math.h>
 
 #include "findings_cases.h"
 
-/* gap: what is named as unknown in the case without its input; NULL: there is none. */
+/* gap: the unknown input that is named when the case lacks it; NULL: none */
 static const struct said {
 	const char *id;
 	double weight;
@@ -346,7 +346,7 @@ static void test_gaps(void **state)
 	}
 }
 
-/* Runs of which a check knows more than at its thresholds. */
+/* Runs about which a check reports more than at its thresholds. */
 
 static void faster_codec(struct fixture *fx)
 {
@@ -385,7 +385,7 @@ static void tiny_with_threads(struct fixture *fx)
 	}
 }
 
-/* As case_memory_growth(), and who begins first ends last. */
+/* As case_memory_growth(), but the task that begins first ends last. */
 static void backward_growth(struct fixture *fx)
 {
 	struct task_record r;
@@ -401,7 +401,7 @@ static void backward_growth(struct fixture *fx)
 	}
 }
 
-/* While a task ended, by the memory monitor, and read back for another worker. */
+/* Spilled while a task ended and by the memory monitor, and read back for another worker. */
 static void spilled_in_all_ways(struct fixture *fx)
 {
 	struct task_record r = work(1, "a", 1000, 3000);
@@ -420,7 +420,7 @@ static void spilled_in_all_ways(struct fixture *fx)
 		"[\"execute\", \"span\", \"task\", \"disk-write\", \"seconds\", 0.275]]}");
 }
 
-/* The most of each worker, while the run went on. */
+/* Each worker's maximum during the run counts. */
 static void held_on_disk(struct fixture *fx)
 {
 	struct task_record r = work(1, "a", 1000, 3000);
@@ -463,7 +463,7 @@ static void lost_reads(struct fixture *fx)
 	}
 }
 
-/* Of what was read around coffea half was written by the chunks, or a byte less. */
+/* Chunks wrote half of what was read outside of coffea, or one byte less. */
 static void scratch(struct fixture *fx, uint64_t written)
 {
 	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
@@ -485,7 +485,7 @@ static void little_written(struct fixture *fx)
 	scratch(fx, 4999999);
 }
 
-/* Without savemetrics=True coffea counts nothing: 10 MB of 15 were in a file without baskets. */
+/* Without savemetrics=True coffea counts nothing: 10 MB of 15 came from a file without baskets. */
 static void pickles(struct fixture *fx)
 {
 	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
@@ -497,12 +497,12 @@ static void pickles(struct fixture *fx)
 		 "data", "read_bytes:u", UINT64_C(4000000), "basket_calls:u", UINT64_C(1), NULL);
 	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/sf.pkl", "span:s", "span", "kind:s",
 		 "data", "read_bytes:u", UINT64_C(10000000), "basket_calls:u", UINT64_C(0), NULL);
-	/* nobody knows whether baskets were in it */
+	/* it is unknown whether baskets were in it */
 	fx_pairs(fx, 1, CREMA_MSG_FILE, "path:s", "/data/b", "span:s", "span", "kind:s", "data",
 		 "read_bytes:u", UINT64_C(1000000), NULL);
 }
 
-/* A second of 5 s in storage waits, 19 pages of storage, and so many syncs. */
+/* A second of 5 s in storage waits, 19 pages from storage, and this number of syncs. */
 static void slow_syncs(struct fixture *fx, uint64_t syncs)
 {
 	struct task_record r = work(1, "a", 0, 5000);
@@ -651,7 +651,7 @@ static void test_what_else_is_known(void **state)
 	buf_release(&evidence);
 }
 
-/* Checks that want more than one thing. */
+/* Checks that need more than one input. */
 
 static void codec_without_cpu(struct fixture *fx)
 {
@@ -664,7 +664,7 @@ static void codec_without_cpu(struct fixture *fx)
 		 "direction:s", "decompress", "span:s", "span", "calls:u", UINT64_C(1), NULL);
 }
 
-/* Totals with one part, which has one number. */
+/* Totals with one part that has one number. */
 static void one_part(struct fixture *fx, const char *part, const char *name)
 {
 	struct task_record r = work(1, "a", 0, 5000);
@@ -728,7 +728,7 @@ static void assert_text(const json_t *object, const char *key, const char *want)
 	assert_string_equal(text, want);
 }
 
-/* null where it is unknown */
+/* null if it is unknown */
 static void assert_number(const json_t *object, const char *key, double want)
 {
 	const json_t *value = json_object_get(object, key);
@@ -811,7 +811,7 @@ static void check_json(const struct findings *list)
 	buf_release(&out);
 }
 
-/* Most of the wait in one function: a few syncs of much, or reads. */
+/* Most of the wait is in one function: a few long syncs, or reads. */
 static void test_where_storage_was_waited_for(void **state)
 {
 	static const struct {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_findings_worth.c - what each finding costs, what its advice would save, its severity, and
- * advice that a check makes for the run; worked out by hand from what the case feeds.
+ * advice that a check makes for the run; computed by hand from what the case feeds.
  */
 #include "findings_cases.h"
 
 /*
- * One more task, alone from 30 to 40 s. Its time is what storage, the network and codecs explain;
- * of classes that shares and thresholds of the cases look at it has nothing.
+ * One more task, alone from 30 to 40 s. Storage, the network and codecs explain its time; it has no
+ * time in the classes that the cases' shares and thresholds use.
  */
 static void pay(struct fixture *fx)
 {
@@ -21,7 +21,7 @@ static void pay(struct fixture *fx)
 	fx_task(fx, 1, &r);
 }
 
-/* 10 s of a task on a node of 4 cores. */
+/* A task of 10 s on a node with 4 cores. */
 static void gil(struct fixture *fx, int threads, int gil_ms, int cpu_ms)
 {
 	struct task_record r = work(1, "a", 0, 10000);
@@ -48,8 +48,8 @@ static void gil_of_one(struct fixture *fx)
 	gil(fx, 1, 1000, 8000);
 }
 
-/* LZMA at 200 MB/s for 1 s, ZSTD at 1000 MB/s; all CPU of the first task, of which another task
- * has half of the wall time. */
+/* LZMA at 200 MB/s for 1 s, ZSTD at 1000 MB/s; all CPU is the first task's, and another task has
+ * half of the wall time. */
 static void faster_codec(struct fixture *fx)
 {
 	case_decompression(fx, AT);
@@ -57,7 +57,8 @@ static void faster_codec(struct fixture *fx)
 	task_of(fx, 1, 2, "b", 0, 5000, 0);
 }
 
-/* What is in no basket came out of gzip, or half of it out of the frames of coffea's processor. */
+/* Bytes outside of baskets came from gzip, or half of them from the frames of coffea's
+ * processor. */
 static void unpacked(struct fixture *fx)
 {
 	case_chunk_baggage(fx, AT);
@@ -71,7 +72,7 @@ static void carried(struct fixture *fx)
 	codec(fx, "lz4.frame._frame.decompress", "lz4", 1, 5000000, 1);
 }
 
-/* A chunk with 100 MB in baskets, that computed for 4 s. */
+/* A chunk with 100 MB in baskets that computed for 4 s. */
 static void chunk_unpacks(struct fixture *fx, const char *name, uint64_t bytes)
 {
 	struct task_record r = chunk(1, "a", 0, 5000, "/data/a.root", 0, 1000);
@@ -102,7 +103,7 @@ static void as_much_as_baskets(struct fixture *fx)
 	"Baskets are the smaller part of what was unpacked: load other files once per worker (a "  \
 	"function with @functools.cache), not in each chunk."
 
-/* Half of the CPU in codecs was for text files: what reads the baskets again is none of it. */
+/* Half of the codecs' CPU was for text files: re-reading baskets is not charged for it. */
 static void rereads_and_unpacks(struct fixture *fx)
 {
 	struct task_record r = chunk(1, "a", 0, 5000, "/data/a.root", 0, 1000);
@@ -119,7 +120,7 @@ static void rereads_and_unpacks(struct fixture *fx)
 	codec(fx, "b.decompress", "zlib", 1, 1000, 500);
 }
 
-/* Four tasks one after the other on two threads. */
+/* Four tasks in sequence on two threads. */
 static void one_by_one(struct fixture *fx)
 {
 	char key[8];
@@ -131,7 +132,7 @@ static void one_by_one(struct fixture *fx)
 	}
 }
 
-/* 250 tasks of so many ms on two threads, one each 100 ms. */
+/* 250 tasks of `ms` ms on two threads, one every 100 ms. */
 static void tiny_of(struct fixture *fx, int ms)
 {
 	char key[8];
@@ -149,21 +150,21 @@ static void tiny_on_two(struct fixture *fx)
 	tiny_of(fx, 20);
 }
 
-/* From 0 to 24.904 s: 1 of 49.808 thread-seconds; too short to tell whether one waits for another.
- */
+/* From 0 to 24.904 s: 1 of 49.808 thread-seconds; too short to tell whether tasks wait for each
+ * other. */
 static void shortest_on_two(struct fixture *fx)
 {
 	tiny_of(fx, 4);
 }
 
-/* Less than 5 % of the wall time, most of which has no task: nothing to warn of. */
+/* Less than 5 % of the wall time, most of which has no task: no reason for a warning. */
 static void little_cost(struct fixture *fx)
 {
 	one_class(fx, CREMA_T_sleep, 10000, 2000, true);
 	task_of(fx, 1, 2, "b", 50000, 1000, 1);
 }
 
-/* 3 us of CPU a call, and waits, in a task of 1 s. */
+/* 3 us of CPU per call, and waits, in a task of 1 s. */
 static void small_reads_of(struct fixture *fx, uint64_t calls, uint64_t wait_ms)
 {
 	struct task_record r = work(1, "a", 0, 1000);
@@ -192,7 +193,7 @@ static void reads_that_wait(struct fixture *fx)
 
 static const struct worth {
 	const char *id;
-	/* NULL: the case at its thresholds; `pays`: and pay() */
+	/* NULL: the case at its thresholds; `pays`: with pay() */
 	void (*make)(struct fixture *fx);
 	bool pays;
 	const char *worth, *advice; /* NULL: the table's */
@@ -226,10 +227,10 @@ static const struct worth {
 	{"decompression", NULL, true, "1 of 40 s, note", NULL},
 	{"compression", NULL, true, "0.5 of 40 s, note", NULL},
 	{"low_compression", NULL, false, "unknown of 1 s, note", NULL},
-	/* process() takes 0.88 s in any case: 2 chunks of 56 ms besides, not 20 */
+	/* process() takes 0.88 s in any case; in addition 2 chunks of 56 ms, not 20 */
 	{"chunk_overhead", NULL, false, "1.12 of 2 s, warning; saves 1.008 s, about 1.008 s",
 	 "Use chunksize=10_000, which makes 2 chunks; memory per task grows with it."},
-	/* 1,000,000 of 3,333,333 bytes, and all that read and unpacked them took */
+	/* 1,000,000 of 3,333,333 bytes, and all the time for reading and decompressing them */
 	{"reread_in_task", NULL, true, "at least 0.9 of 40 s, warning", NULL},
 	{"reread_in_task", rereads_and_unpacks, false, "at least 0.75 of 5 s, warning", NULL},
 	{"not_by_coffea", NULL, true, "at least 1.33333 of 40 s, warning", NULL},
@@ -243,7 +244,7 @@ static const struct worth {
 	/* a fifth of the bytes */
 	{"metadata_reread", NULL, true, "0.4 of 40 s, note",
 	 "Use chunksize=5_000; memory per task grows with it."},
-	/* there are no chunks in it */
+	/* it has no chunks */
 	{"baskets_reread", NULL, true, "at least 0.6 of 40 s, note",
 	 "Tasks read what others have read: give each its own range of entries (entry_start, "
 	 "entry_stop of TTree.arrays() and iterate()) that ends where baskets end "
@@ -269,7 +270,7 @@ static const struct worth {
 	{"retried_work", NULL, false, "1 of 3 s, warning; saves 1 s, at most 1.000 s", NULL},
 	{"recomputed_work", NULL, false, "1 of 3 s, warning; saves 1 s, at most 1.000 s", NULL},
 	{"stragglers", NULL, false, "1 of 6 s, warning; saves 1 s, at most 1.000 s", NULL},
-	/* of 0.25 s each, and 0.375 s of the last one: half is more than elsewhere */
+	/* of 0.25 s each, and 0.375 s of the last one: half is more than on other workers */
 	{"slow_worker", NULL, false, "0.5625 of 2 s, warning; saves 0.5625 s, at most 562.5 ms",
 	 NULL},
 	{"tail", NULL, false, "1.5 of 10 s, warning; saves 1.5 s, at most 1.500 s", NULL},

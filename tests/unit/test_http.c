@@ -38,22 +38,22 @@ struct page {
 	int status_calls;
 	int result;
 	size_t status_bytes;
-	size_t large; /* bytes that a report has before its line */
-	bool dies;    /* after these */
+	size_t large; /* size of a report before its line */
+	bool dies;    /* ends abnormally after these */
 	unsigned int sleep_s;
 	char answer[65536];
 };
 
-static bool bearer; /* of pages that are started from now on */
+static bool bearer; /* for pages started from now on */
 static struct auth_token token = {.text = "a token of more than sixteen bytes"};
 
-static pid_t loops;	  /* the process of the loop */
-static int waits_forever; /* that it began */
+static pid_t loops;	  /* the process that runs the loop */
+static int waits_forever; /* blocking waits that it began */
 static size_t deflated_at_once;
 
-static int64_t ahead_ms; /* of the clocks that everything here looks at */
+static int64_t ahead_ms; /* offset of all clocks here */
 
-/* Before libc's. */
+/* Overrides libc's. */
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	static int (*real)(clockid_t, struct timespec *);
@@ -66,7 +66,7 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return rc;
 }
 
-/* Before libc's: what the loop's thread waits for. */
+/* Overrides libc's: shows what the loop's thread waits for. */
 pid_t waitpid(pid_t pid, int *status, int options)
 {
 	static pid_t (*real)(pid_t, int *, int);
@@ -74,7 +74,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "waitpid");
 	waits_forever += getpid() == loops && !(options & WNOHANG);
-	/* as of one in the kernel that no signal reaches */
+	/* as for a child in the kernel that no signal reaches */
 	return getpid() == loops && (options & WNOHANG) ? 0 : real(pid, status, options);
 }
 
@@ -182,7 +182,7 @@ static int page_send(struct page *page, const char *request)
 	return fd;
 }
 
-/* The Host is the page's own, unless it is in the headers. */
+/* The Host header is the page's own, unless the headers have one. */
 static const char *request_of(const struct page *page, const char *method, const char *url,
 			      const char *headers)
 {
@@ -195,7 +195,7 @@ static const char *request_of(const struct page *page, const char *method, const
 	return request;
 }
 
-/* The status code; the whole answer is in page->answer. */
+/* Returns the status code; the whole response is in page->answer. */
 static int page_receive(struct page *page, int fd)
 {
 	size_t used = 0;
@@ -272,7 +272,7 @@ static void wrong_requests_are_refused(void **state)
 	page_stop(&page);
 }
 
-/* How many bytes come until the end; -errno when it is a reset. */
+/* Returns how many bytes arrive until the end; -errno if it is a reset. */
 static ssize_t drain(struct page *page, int fd, char *last, size_t size)
 {
 	static char piece[1 << 20];
@@ -309,7 +309,7 @@ static size_t resident_pages(void)
 
 #define REPORT "GET /report.txt HTTP/1.1\r\nHost: localhost:%u\r\nConnection: close\r\n\r\n"
 
-/* A report of any size takes no memory here, and comes whole. */
+/* A report of any size takes no memory here, and arrives complete. */
 static void reports_are_streamed(void **state)
 {
 	const size_t large = 96u << 20, seen = 8u << 20;
@@ -324,7 +324,7 @@ static void reports_are_streamed(void **state)
 	before = resident_pages();
 	snprintf(request, sizeof(request), REPORT, page.address.port);
 	fd = page_send(&page, request);
-	for (i = 0; i < 200; i++) /* it is made, and nobody takes it */
+	for (i = 0; i < 200; i++) /* the report is made, but not read */
 		assert_int_equal(loop_turn(page.loop, 5), 0);
 	assert_true((resident_pages() - before) * (size_t)sysconf(_SC_PAGESIZE) < seen);
 	assert_true(drain(&page, fd, last, sizeof(last)) > (ssize_t)large);
@@ -332,7 +332,7 @@ static void reports_are_streamed(void **state)
 	page_stop(&page);
 }
 
-/* Neither a last chunk nor a quiet end: nobody takes a part for the whole. */
+/* Without a last chunk or an orderly end a client cannot take a part for the whole. */
 static void a_broken_report_is_a_reset(void **state)
 {
 	static const char *const versions[] = {"1.0", "1.1"};
@@ -353,7 +353,7 @@ static void a_broken_report_is_a_reset(void **state)
 				 -ECONNRESET);
 		page_stop(&page);
 	}
-	/* what is known to have failed before anything went out has no rubbish before it */
+	/* a failure before the first byte is reported without leading garbage */
 	for (i = 0; i < 6; i++) {
 		page_start(&page, NULL, 0);
 		page.large = (size_t[]){0, 1u << 20, 24u << 20}[i % 3];
@@ -366,7 +366,7 @@ static void a_broken_report_is_a_reset(void **state)
 	}
 }
 
-/* That much later; whether the connection is open still. */
+/* Moves the clock by that much; returns whether the connection is still open. */
 static bool is_open_after(struct page *page, int fd, int64_t ms)
 {
 	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
@@ -378,7 +378,7 @@ static bool is_open_after(struct page *page, int fd, int64_t ms)
 	return poll(&end, 1, 0) == 0;
 }
 
-/* The deadlines of a head and of the next request: a second before each and after it. */
+/* The deadlines of a head and of the next request: one second before each, and after it. */
 static void who_is_slow_is_closed(void **state)
 {
 	char request[256], piece[16384];
@@ -397,7 +397,7 @@ static void who_is_slow_is_closed(void **state)
 	fd = page_send(&page, request);
 	assert_true(is_open_after(&page, fd, 0));
 	assert_true(recv(fd, piece, sizeof(piece), MSG_DONTWAIT) > 0);
-	assert_true(is_open_after(&page, fd, 1000)); /* a look sees that all was taken */
+	assert_true(is_open_after(&page, fd, 1000)); /* the loop notices that everything was read */
 	assert_true(is_open_after(&page, fd, HTTP_IDLE_MS - 1000));
 	assert_false(is_open_after(&page, fd, 2000));
 	close(fd);
@@ -405,7 +405,7 @@ static void who_is_slow_is_closed(void **state)
 	ahead_ms = 0;
 }
 
-/* The child of a killed report may never end: nobody waits for it. */
+/* The child of a killed report may never end: the loop does not wait for it. */
 static void no_child_is_waited_for(void **state)
 {
 	struct page page;
@@ -435,7 +435,7 @@ static size_t inflated(const char *from, size_t n)
 	return z.total_out;
 }
 
-/* The chunks of an answer put together, in its place. */
+/* Joins the chunks of a response in place. */
 static size_t unchunk(char *answer, size_t n)
 {
 	char *from = strstr(answer, "\r\n\r\n") + 4, *end;
@@ -477,7 +477,7 @@ static size_t ask_packed(struct page *page, const char *url)
 	return inflated(answer, unchunk(answer, used));
 }
 
-/* The child compresses; of its own answers the loop's thread does no more than a slice at once. */
+/* The child compresses reports; the loop's thread compresses its own responses in slices. */
 static void the_loop_compresses_no_report(void **state)
 {
 	struct page page;
@@ -494,7 +494,7 @@ static void the_loop_compresses_no_report(void **state)
 	page_stop(&page);
 }
 
-/* Who sends his request at once is served, however many came before and said nothing. */
+/* A client that sends its request at once is served, however many silent ones came before. */
 static void who_says_nothing_makes_room(void **state)
 {
 	int fd[3 * HTTP_CONNECTIONS];
@@ -511,7 +511,7 @@ static void who_says_nothing_makes_room(void **state)
 	page_stop(&page);
 }
 
-/* Large answers that nobody takes are held up to a bound, and a small one is always there. */
+/* Large responses that are not read are held up to a limit; a small one is always available. */
 static void held_answers_are_bounded(void **state)
 {
 	char status[128];
@@ -530,7 +530,7 @@ static void held_answers_are_bounded(void **state)
 		fd[i] = page_send(&page, status);
 		assert_int_equal(loop_turn(page.loop, 5), 0);
 	}
-	if (!SANITIZED) /* it keeps what is freed */
+	if (!SANITIZED) /* a sanitizer keeps freed memory */
 		assert_true((resident_pages() - before) * page_bytes < HTTP_HELD_MAX);
 	assert_int_equal(ask(&page, "GET", "/", ""), 200);
 	for (i = 0; i < HTTP_CONNECTIONS / 2; i++)
@@ -538,7 +538,7 @@ static void held_answers_are_bounded(void **state)
 	page_stop(&page);
 }
 
-/* The cookie of the last answer, as a request's header. */
+/* The cookie of the last response, as a request header. */
 static const char *cookie_of(const struct page *page)
 {
 	static char line[256];
@@ -607,7 +607,7 @@ static void a_link_is_good_once(void **state)
 	assert_true(answered(&page, "Location: ./\r\n"));
 	assert_int_equal(ask(&page, "GET", url, ""), 401);
 	assert_true(answered(&page, "used before or is too old"));
-	/* of a collector before this one, of another port, of the future, cut, and changed */
+	/* from an earlier collector, for another port, from the future, truncated, and changed */
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 5), ""), 401);
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", -PROOF_SKEW_S - 5), ""), 401);
 	page.address.port++;
@@ -619,14 +619,14 @@ static void a_link_is_good_once(void **state)
 	assert_int_equal(ask(&page, "GET", url, ""), 401);
 	url[strlen(url) - 1] = '\0';
 	assert_int_equal(ask(&page, "GET", url, ""), 401);
-	/* 64 that are in use are all that is remembered */
+	/* at most 64 in use are remembered */
 	for (int i = 0; i < 63; i++)
 		assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), ""), 303);
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), ""), 401);
 	page_stop(&page);
 }
 
-/* A connection that stays, and the first answer on it. */
+/* A persistent connection, and the first response on it. */
 static int open_page(struct page *page)
 {
 	int i, fd = page_send(page, "GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -641,7 +641,7 @@ static int open_page(struct page *page)
 	return fd;
 }
 
-/* A request of a client that knows the token. */
+/* A request of a client that has the token. */
 static int ask_with_proof(struct page *page, const char *method, const char *path, bool other_path)
 {
 	uint8_t server[AUTH_NONCE_BYTES], mine[AUTH_NONCE_BYTES] = {7}, mac[AUTH_MAC_BYTES];
@@ -664,7 +664,7 @@ static int ask_with_proof(struct page *page, const char *method, const char *pat
 	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 	status = page_receive(page, fd);
 	if (status == 200) {
-		/* the body is the last 2 + 48 bytes: "{}" and what opens it */
+		/* the body is the last 2 + 48 bytes: "{}" and what authenticates it */
 		const char *end = strstr(page->answer, "\r\n\r\n") + 4;
 
 		assert_true(answered(page, "Content-Length: 50\r\n"));
@@ -674,7 +674,7 @@ static int ask_with_proof(struct page *page, const char *method, const char *pat
 		assert_memory_equal(body.data, "{}", 2);
 		buf_release(&body);
 	}
-	/* the same words on another connection are worth nothing, with a nonce there or without */
+	/* the same request is refused on another connection, with a nonce or without */
 	assert_int_equal(page_receive(page, page_send(page, request)), 401);
 	fd = open_page(page);
 	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
@@ -723,7 +723,7 @@ static void a_slow_report_holds_up_nobody(void **state)
 	assert_true(clock_mono_ns() - start < UINT64_C(15000000000));
 }
 
-/* As many as like see the page: its data is made once for all, and kept a while. */
+/* Any number of clients may view the page: its data is made once for all and cached for a while. */
 static void data_is_made_once_for_all(void **state)
 {
 	struct page page;
@@ -738,10 +738,10 @@ static void data_is_made_once_for_all(void **state)
 		assert_int_equal(page_receive(&page, fd[i]), 200);
 		assert_true(answered(&page, "page run=last"));
 	}
-	page.result = -EIO; /* nobody sees it while the data is fresh */
+	page.result = -EIO; /* not visible while the data is fresh */
 	assert_int_equal(ask(&page, "GET", "/data.json", ""), 200);
 	assert_int_equal(ask(&page, "GET", "/data.json?run=other", ""), 500);
-	/* Whoever waits is told when we stop. */
+	/* Waiting clients get a response when the loop stops. */
 	page.sleep_s = 30;
 	for (i = 0; i < 3; i++)
 		fd[i] = page_send(&page, request_of(&page, "GET", "/data.json?run=r2", ""));
@@ -777,7 +777,7 @@ static void through_a_proxy_a_link_is_needed(void **state)
 		 page.address.port, page.address.port);
 	assert_int_not_equal(ask(&page, "GET", "/status.json", headers), 200);
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 0), FOREIGN), 303);
-	/* a proxy may have taken a part of the path away, so nothing names a path from the root */
+	/* a proxy may have removed a part of the path, so no link is absolute */
 	assert_true(answered(&page, "Location: ./\r\n"));
 	assert_false(answered(&page, "Path="));
 	snprintf(headers, sizeof(headers), "%s%s", FOREIGN, cookie_of(&page));

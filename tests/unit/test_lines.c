@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_lines.c - sampled stacks: frames out of a made-up Python, the agent's tables, and from there
- * to the report's lines, with sums worked out by hand. */
+/* test_lines.c - sampled stacks, from frames of a synthetic Python to the agent's tables and the
+ * report's lines, with sums computed by hand. */
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -27,8 +27,8 @@
 
 struct python {
 	uint8_t byte[MEMORY];
-	unsigned int walks;		   /* how often the thread's frame was asked for */
-	void (*between)(struct python *p); /* before the second walk and on */
+	unsigned int walks;		   /* how often the thread's frame was read */
+	void (*between)(struct python *p); /* called before the second and later walks */
 };
 
 static void put(struct python *p, uint64_t at, uint64_t v)
@@ -89,11 +89,11 @@ static void test_frames_that_stay(void **state)
 		assert_int_equal(frame[i].frame, FRAME(3 - i));
 		assert_int_equal(frame[i].code, CODE(3 - i));
 	}
-	/* Of another thread; the code object of one is none. */
+	/* The stack of another thread; then a code object that is none. */
 	assert_int_equal(py_stack_sample(&of, STATE, 78, again, &whole), 0);
 	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 4);
 	assert_int_equal(again[1].key, frame[1].key);
-	put(&p, CODE(2) + 128, 0x3330000); /* another function where that one was */
+	put(&p, CODE(2) + 128, 0x3330000); /* another function at the same address */
 	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 4);
 	assert_int_not_equal(again[1].key, frame[1].key);
 	assert_int_equal(again[2].key, frame[2].key);
@@ -114,7 +114,7 @@ static void everything_changes(struct python *p)
 		put_frame(p, i, 4 + i + p->walks);
 }
 
-/* What runs changes at its inner end: what stays below it is the stack. */
+/* The innermost frames change: the frames below them are the stack. */
 static void test_frames_that_change(void **state)
 {
 	struct py_frame frame[PY_FRAMES];
@@ -134,7 +134,7 @@ static void test_frames_that_change(void **state)
 	assert_int_equal(py_stack_sample(&of, STATE, 77, frame, &whole), 0);
 }
 
-/* A generator at the inner end, 2 of 3 times suspended: then its frame leads to no other. */
+/* The innermost frame is a generator, suspended 2 of 3 times: then its frame leads to no other. */
 static void resumes_a_generator(struct python *p)
 {
 	put_frame(p, 5, 5);
@@ -160,7 +160,7 @@ static void test_generators_that_are_suspended(void **state)
 	assert_int_equal(frame[5].frame, FRAME(0));
 }
 
-/* The lock's fields lie before the condition variable that its waiters wait on. */
+/* The lock's fields precede the condition variable that its waiters wait on. */
 static void test_the_holder_of_the_lock(void **state)
 {
 	static struct python p;
@@ -179,7 +179,7 @@ static void test_the_holder_of_the_lock(void **state)
 	assert_int_equal(told.switches, 321);
 	assert_true(py_gil_read(&of, forced, &told));
 	assert_int_equal(told.holder, STATE);
-	put(&p, gil + 16, UINT64_C(0xffffffff00000000)); /* it is free: last_holder had it */
+	put(&p, gil + 16, UINT64_C(0xffffffff00000000)); /* released: this is the last holder */
 	assert_false(py_gil_read(&of, cond, &told));
 	put(&p, gil + 16, 1);
 	put(&p, gil, 0);
@@ -187,7 +187,7 @@ static void test_the_holder_of_the_lock(void **state)
 	assert_false(py_gil_read(&of, 16, &told));
 }
 
-/* Two threads of tasks wait, and a third holds the lock; then a thread without a task. */
+/* Two threads of tasks wait while a third one holds the lock; then a thread without a task. */
 struct held_case {
 	struct crema_shm *shm;
 	struct pylines lines;
@@ -245,7 +245,8 @@ static void test_who_holds_the_lock_is_blamed(void **state)
 	h = held_case(true, true);
 	assert_int_equal(h->row->held_samples, 0);
 	held_free(h);
-	/* It was not looked at: its stack is read, and is torn, for these frames have no names. */
+	/* It was not sampled: its stack is read, and counts as torn, as these frames have no
+	 * names. */
 	h = held_case(false, false);
 	assert_int_equal(h->row->held_samples, 0);
 	assert_int_equal(h->lines.table->rows, 2);
@@ -412,7 +413,7 @@ static uint32_t text(struct agent_side *a, const char *s)
 	return at;
 }
 
-/* A row of a stack of `line` of the user's, with a library's frame inside. */
+/* A row whose stack has the user's `line`, with a library's frame inside. */
 static struct pyline_row *row_of(struct agent_side *a, uint32_t span, uint32_t prefix,
 				 uint32_t line)
 {
@@ -476,7 +477,8 @@ static void test_rows_become_lines(void **state)
 	row->samples[CREMA_T_network_wait] = 20;
 	row->ns[CREMA_T_network_wait] = NS(2);
 	assert_int_equal(send_and_feed(&a, fx, 2), 1);
-	/* Nothing is new: nothing is sent. More of the first, one of another line, one without. */
+	/* Without changes nothing is sent. Then the first row grows, and rows with another line and
+	 * with none appear. */
 	assert_int_equal(send_and_feed(&a, fx, 1), 0);
 	row->samples[CREMA_T_cpu] = 60;
 	row->ns[CREMA_T_cpu] = NS(6);
@@ -527,7 +529,8 @@ static void test_rows_become_lines(void **state)
 	fx_free(fx);
 }
 
-/* A function that calls itself: its line has the time of its stacks once, as those that call it. */
+/* A function that calls itself: its line has the time of its stacks once, and so do its callers'
+ * lines. */
 static void test_recursion_counts_once(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -573,7 +576,7 @@ static void test_recursion_counts_once(void **state)
 	fx_free(fx);
 }
 
-/* What waited is blamed on lines: of tasks, of pool threads, and of none. */
+/* Waits are attributed to lines: of tasks, of pool threads, and of threads without a task. */
 static void test_holders_become_lines(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -602,8 +605,8 @@ static void test_holders_become_lines(void **state)
 	row->ns[CREMA_T_cpu] = NS(5);
 	row->held_samples = 60;
 	row->held_ns = NS(3);
-	row->pool =
-		1; /* as of a pool thread: the time is not the task's, what it held is its line's */
+	row->pool = 1; /* as for a pool thread: its time is not the task's, but its line held the
+			  lock */
 	place = (uint16_t)pyline_table_place(a.lines.table, 7, "tick", "/x/distributed/core.py", 5,
 					     false);
 	like.span = span;
@@ -638,7 +641,7 @@ static void test_holders_become_lines(void **state)
 	fx_free(fx);
 }
 
-/* A table that is full is sent and forgotten; its rows and those of the next are different ones. */
+/* A full table is sent and cleared; its rows and those of the next table are different ones. */
 static void test_a_full_table_begins_anew(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -665,7 +668,7 @@ static void test_a_full_table_begins_anew(void **state)
 	fx_free(fx);
 }
 
-/* A finding names the line, once so many samples support it. */
+/* A finding names the line once enough samples support it. */
 static void test_a_finding_names_the_line(void **state)
 {
 	static const uint32_t samples[] = {29, 30};
@@ -687,7 +690,7 @@ static void test_a_finding_names_the_line(void **state)
 		row = row_of(&a, text(&a, "span"), text(&a, "a"), 42);
 		row->samples[CREMA_T_sleep] = samples[i];
 		row->ns[CREMA_T_sleep] = NS(3);
-		row->samples[CREMA_T_cpu] = 100; /* of another class: of no weight in it */
+		row->samples[CREMA_T_cpu] = 100; /* of another class: does not count in this one */
 		row = row_of(&a, text(&a, "span"), text(&a, "a"), 43);
 		row->samples[CREMA_T_sleep] = 60 - samples[i];
 		row->ns[CREMA_T_sleep] = NS(1);
@@ -734,7 +737,7 @@ static const struct fx_place reads_json[] = {
 	{"load", "/x/lib/python3/json/__init__.py", 293, false},
 	{"P.process", "/home/an.py", 70, true}};
 
-/* What computes most, by whom it is called, and whether that is a habit. */
+/* The function that computes most, its caller, and whether that is a habit. */
 static void test_where_tasks_compute(void **state)
 {
 	static const struct {
@@ -772,7 +775,7 @@ static void test_where_tasks_compute(void **state)
 		 "called at 'an.py:60 P.process'",
 		 "Import at the top",
 		 FINDING_WARNING},
-		/* each worker imports once: what grows with the job is named */
+		/* each worker imports once: the line that grows with the job is named */
 		{{{importing, 2, 600}, {vectorized, 3, 400}},
 		 "40 % +- 3.0 % of the sampled CPU of tasks (4.000 s) was in np.vectorize, called "
 		 "at "
@@ -808,8 +811,8 @@ static void test_where_tasks_compute(void **state)
 	}
 }
 
-/* 2 s of CPU and 6 s in the queue, which other processes fill: nobody can change that, so the line
- * comes first though it costs less. */
+/* 2 s of CPU and 6 s in the run queue because of other processes: users cannot change the latter,
+ * so the line comes first although it costs less. */
 static void test_what_others_cost_comes_last(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -839,7 +842,8 @@ static const struct fx_place temporary_files[] = {
 	{"load", "/x/numpy/lib/npyio.py", 460, false},
 	{"P.process", "/home/an.py", 81, true}};
 
-/* What bypasses coffea costs the CPU in which the file is loaded: 6 of 10 s that take 20 s. */
+/* Reads that bypass coffea cost the CPU of the code that loads the file: 6 of 10 s that take 20
+ * s. */
 static void loading_costs(const struct fx_place *one, const struct fx_place *other, uint32_t depth)
 {
 	struct fixture *fx = fx_new();
@@ -871,8 +875,8 @@ static void test_loading_costs(void **state)
 	loading_costs(temporary_files, temporary_files + 2, 2);
 }
 
-/* The collector's time has no line of its own; half of the CPU at one line is where objects are
- * made. */
+/* The collector's time has no line; half of the CPU at one line is spent where objects are
+ * created. */
 static void test_where_garbage_is_made(void **state)
 {
 	(void)state;
@@ -898,7 +902,7 @@ static void test_where_garbage_is_made(void **state)
 	}
 }
 
-/* A chunk that computes 100 us for each event, half of it, or less, in a habit. */
+/* A chunk that computes 100 us per event, half of it, or less, in a habit. */
 static void test_python_heavy_names_a_habit(void **state)
 {
 	static const char named[] = "of it in ak.to_list, called at 'an.py:14 P.objects'";
@@ -925,7 +929,7 @@ static void test_python_heavy_names_a_habit(void **state)
 	}
 }
 
-/* A message with one row of one frame; place: its number, beyond the list if that is not 0. */
+/* A message with one row of one frame. place: its number, outside the list if that is not 0. */
 static void message(struct fixture *fx, uint64_t number, uint64_t place, bool whole)
 {
 	struct buf b = BUF_INIT;
@@ -969,7 +973,7 @@ static void test_bad_messages_and_too_many_rows(void **state)
 	fx_free(fx);
 }
 
-/* It opens files and reads names, which those to come need not. */
+/* The first sample opens files and reads names; later ones do not. */
 static void test_the_first_look_is_one_of_eight(void **state)
 {
 	const uint64_t interval = 1000000000u / PYLINES_HZ;
@@ -988,7 +992,7 @@ static void test_the_first_look_is_one_of_eight(void **state)
 	pylines_look(&a.lines, a.now);
 	assert_int_equal(a.lines.look, 1);
 	assert_int_equal(a.lines.cost_ns, (7 * share + a.lines.cpu_ns) / 8);
-	a.lines.cost_ns = 1000000000; /* looks that take a second are half a second apart */
+	a.lines.cost_ns = 1000000000; /* samples that take a second are half a second apart */
 	pylines_look(&a.lines, a.now + a.lines.next_ns);
 	assert_int_equal(a.lines.look, 2);
 	assert_int_equal(a.lines.interval_ns, 500000000);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_live.c - the live numbers from frames made by hand: sums, states, rates, what is told twice.
- */
+/* test_live.c - live numbers from synthetic frames: sums, states, rates, repeated records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +83,7 @@ static void add_end(struct told *t, uint64_t attempt, const char *status, const 
 	t->count++;
 }
 
-/* Totals in which each layer of tasks has `bytes` read; own cpu has them too, as ns. */
+/* Totals in which each layer of tasks has `bytes` read; own CPU has the same number in ns. */
 static void add_totals(struct told *t, uint64_t boot_ns, uint64_t read, bool storage_known)
 {
 	pack_array(&t->pk, 2);
@@ -119,7 +118,7 @@ static void add_sample(struct told *t, uint64_t boot_ns, double cpu_percent, uin
 	t->count++;
 }
 
-/* Every number another one. */
+/* Each number is different. */
 static void add_dask(struct told *t, uint64_t boot_ns, unsigned int first)
 {
 	char json[256];
@@ -201,7 +200,7 @@ static void an_end_counts_once(void **state)
 	add_end(&t, 3, "erred", "read", 10);
 	add_end(&t, 2, "killed", "merge", 1);
 	tell(live, &t, 1, 100, 0, 0);
-	/* a second agent tells two of them again, and one more */
+	/* a second agent sends two of them again, and a new one */
 	say_hello(live, 1, 200);
 	add_end(&t, 3, "erred", "read", 10);
 	add_end(&t, 2, "killed", "merge", 1);
@@ -211,7 +210,7 @@ static void an_end_counts_once(void **state)
 	add_end(&t, 5, "ok", "read", 1);
 	add_end(&t, 6, "ok", "read", 4000);
 	tell(live, &t, 1, 200, 2, 3);
-	/* the same attempt number of another worker is another attempt */
+	/* the same attempt number on another worker is another attempt */
 	say_hello(live, 2, 100);
 	add_end(&t, 1, "ok", "read", 8000);
 	tell(live, &t, 2, 100, 0, 0);
@@ -219,7 +218,7 @@ static void an_end_counts_once(void **state)
 	assert_int_equal(c.ended[LIVE_OK], 4);
 	assert_int_equal(c.ended[LIVE_ERRED], 1);
 	assert_int_equal(c.ended[LIVE_KILLED], 1);
-	assert_int_equal(c.events, 40); /* of those that went well */
+	assert_int_equal(c.events, 40); /* of successful ones */
 	assert_int_equal(c.chunks, 4);
 	assert_int_equal(prefix(live, "read")->ended[LIVE_OK], 4);
 	assert_int_equal(prefix(live, "read")->wall_ns, 1000 + 10 + 2000 + 4000 + 8000);
@@ -254,13 +253,12 @@ static void totals_are_the_latest_and_never_go_down(void **state)
 	assert_int_equal(c.without[read], 0);
 	assert_int_equal(c.without[storage], 1);
 	assert_int_equal(c.without[LIVE_TASK + CREMA_C_mapped_bytes], 2);
-	/* a worker's number falls for a moment: the sum outside does not, and is right again later
-	 */
+	/* a worker's number drops temporarily: the sum does not, and is correct again later */
 	add_totals(&t, 3000000000, 2900, true);
 	tell(live, &t, 1, 100, 3, 3);
 	live_cluster(live, &c);
 	assert_int_equal(c.total[read], 3500);
-	add_totals(&t, 4000000000, 3200, false); /* and storage is not known any more */
+	add_totals(&t, 4000000000, 3200, false); /* storage is no longer known */
 	add_goodbye(&t, "killed");
 	tell(live, &t, 1, 100, 4, 4);
 	live_cluster(live, &c);
@@ -272,7 +270,7 @@ static void totals_are_the_latest_and_never_go_down(void **state)
 	live_free(live);
 }
 
-/* A TOTALS message with each value of the tables, and where it belongs: value i is 1000 + i. */
+/* A TOTALS message with each value of the tables, and its destination: value i is 1000 + i. */
 static const struct {
 	const char *part, *key;
 	unsigned int at;
@@ -294,7 +292,7 @@ static const struct {
 };
 #define ALL_VALUES (sizeof(all_values) / sizeof(all_values[0]))
 
-/* From the last to the first, so that no value follows the one before it in the table. */
+/* In reverse order, so that no value follows its predecessor in the table. */
 static void pack_part(msgpack_packer *pk, const char *part)
 {
 	size_t i;
@@ -368,7 +366,7 @@ static void rates_are_by_the_workers_clock(void **state)
 	live_cluster(live, &c);
 	assert_true(c.rate[LIVE_RATE_LAYER + CREMA_L_read] == 100);
 	assert_true(c.rate[LIVE_RATE_TASKS] == 1);
-	/* 100 ms of own and of pool threads each second */
+	/* 100 ms on own and pool threads each second */
 	assert_true(fabs(c.rate[LIVE_RATE_CLASS + CREMA_T_gil_wait] - 0.2) < 1e-9);
 	assert_true(isnan(c.rate[LIVE_RATE_CLASS + CREMA_T_cpu]));
 	for (i = 1; i <= 4; i++)
@@ -431,7 +429,7 @@ static void gone_workers_are_folded_and_stay_in_the_sums(void **state)
 	live_free(live);
 }
 
-/* Workers that were never heard of again, beyond LIVE_LOST_KEPT; what they had read stays. */
+/* Lost workers beyond LIVE_LOST_KEPT: what they had read remains. */
 static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(void **state)
 {
 	const unsigned int extra = 100;
@@ -456,7 +454,7 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 	assert_int_equal(live->worker_count, LIVE_LOST_KEPT + extra); /* they are only silent */
 	for (w = live->workers; w; w = w->next)
 		w->heard_ms -= LIVE_LOST_MS + 1000;
-	live->workers->connections = 1; /* it may have nothing to say */
+	live->workers->connections = 1; /* it may just have nothing to send */
 	live_tick(live);
 	assert_int_equal(live->worker_count, LIVE_LOST_KEPT + 1);
 	assert_int_equal(live->doing_bytes, 0);
@@ -465,7 +463,7 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 	assert_int_equal(c.workers_seen, LIVE_LOST_KEPT + extra);
 	assert_int_equal(c.total[LIVE_TASK + CREMA_C_read_bytes], 77);
 	memset(id, 0, sizeof(id));
-	assert_null(live_worker(live, id, &folded)); /* one comes back */
+	assert_null(live_worker(live, id, &folded)); /* one of them returns */
 	assert_true(folded);
 	live_cluster(live, &c);
 	assert_int_equal(c.lost, LIVE_LOST_KEPT + extra - 1);
@@ -474,7 +472,7 @@ static void lost_workers_are_folded_and_no_more_are_let_in_than_there_is_room(vo
 		memcpy(id, &i, sizeof(i));
 		live_worker(live, id, &folded);
 	}
-	assert_false(live_full(live, id)); /* it is known */
+	assert_false(live_full(live, id)); /* it is not new */
 	id[7] = 1;
 	assert_true(live_full(live, id));
 	assert_false(live_full(NULL, id));
@@ -497,7 +495,7 @@ static double seconds_of_workers(unsigned int shift)
 	return (double)begin / CLOCKS_PER_SEC;
 }
 
-/* Ids that differ in few bits all fell on one place: a lookup took as long as a walk over all. */
+/* Ids that differ in few bits once had the same hash: a lookup took as long as a linear search. */
 static void ids_are_the_agents_choice(void **state)
 {
 	double honest = seconds_of_workers(0);
@@ -545,7 +543,7 @@ static void prefixes_are_bounded_and_printable(void **state)
 	live_free(live);
 }
 
-/* A set of attempts takes room for those under way only, and for lost ones up to a limit. */
+/* A set of attempts takes room only for those under way, and for lost ones up to a limit. */
 static void memory_does_not_grow_with_tasks(void **state)
 {
 	struct live *live = live_new();
@@ -557,7 +555,7 @@ static void memory_does_not_grow_with_tasks(void **state)
 	(void)state;
 	told_init(&t);
 	say_hello(live, 1, 100);
-	for (turn = 0; turn < 20; turn++) { /* in pairs, the second one first */
+	for (turn = 0; turn < 20; turn++) { /* in pairs, in reverse order */
 		for (i = 0; i < 5000; i += 2) {
 			add_end(&t, turn * 5000 + i + 2, "ok", "p", 1);
 			add_end(&t, turn * 5000 + i + 1, "ok", "p", 1);
@@ -566,7 +564,7 @@ static void memory_does_not_grow_with_tasks(void **state)
 		seq += 5000;
 	}
 	assert_int_equal(live->workers->ended.n, 1);
-	for (turn = 0; turn < 5; turn++) { /* each second one is lost */
+	for (turn = 0; turn < 5; turn++) { /* every second one is lost */
 		for (i = 0; i < 5000; i++)
 			add_end(&t, 200000 + 2 * (turn * 5000 + i), "ok", "p", 1);
 		tell(live, &t, 1, 100, seq, seq);
@@ -578,7 +576,7 @@ static void memory_does_not_grow_with_tasks(void **state)
 	live_free(live);
 }
 
-/* Every prefix of a good message, and each of its bytes changed: nothing is read beyond the end. */
+/* Every prefix of a valid message, and each of its bytes changed: no read beyond the end. */
 static void damaged_messages_are_harmless(void **state)
 {
 	struct live *live = live_new();
@@ -626,7 +624,8 @@ static double since(struct live *live)
 	return time;
 }
 
-/* Work is what ended since the last tick, or runs; it is over once neither was seen for 10 s. */
+/* Activity is tasks that ended since the last tick, or run; it ends once there were none for 10
+ * s. */
 static void activity_begins_and_ends(void **state)
 {
 	struct live *live = live_new();
@@ -660,13 +659,13 @@ static void activity_begins_and_ends(void **state)
 	live_tick(live);
 	assert_false(live_is_idle(live, &ended));
 	live->busy_ms -= LIVE_IDLE_MS + 1;
-	live->workers->connections = 0; /* who has gone runs nothing */
+	live->workers->connections = 0; /* a worker that has left runs nothing */
 	live_tick(live);
 	assert_true(live_is_idle(live, &ended));
 	live_free(live);
 }
 
-/* What is written down of dropped segments is taken back as it was. */
+/* Saved sums of dropped segments are restored unchanged. */
 static void sums_are_carried(void **state)
 {
 	static const char *const ends[LIVE_STATUSES] = {"ok", "erred", "killed", "cancelled"};
@@ -712,8 +711,7 @@ static void sums_are_carried(void **state)
 	live_free(other);
 }
 
-/* As a version wrote it that had its values in the reverse order, and another name of "read_bytes".
- */
+/* As written by a version with its values in reverse order and another name for "read_bytes". */
 static bool of_other_counters;
 
 static void reverse(const msgpack_object *list, uint32_t group)
@@ -775,7 +773,7 @@ static int load(void *arg, const msgpack_object_array *item)
 	return live_load(arg, item);
 }
 
-/* What live.json says but for the times of day. */
+/* The contents of live.json except for the times of day. */
 static json_t *said(struct live *live)
 {
 	struct buf out = BUF_INIT;
@@ -793,7 +791,7 @@ static json_t *said(struct live *live)
 	return root;
 }
 
-/* The live numbers as another collector finds them in a checkpoint. */
+/* The live numbers as another collector restores them from a checkpoint. */
 static struct live *through_checkpoint(const struct live *live)
 {
 	char dir[] = "/tmp/crema-unit-XXXXXX";
@@ -833,7 +831,7 @@ static void same_numbers(struct live *live, struct live *other)
 	assert_int_equal(x.with_notes, y.with_notes);
 	assert_int_equal(x.lost, y.lost);
 	assert_int_equal(x.workers_counted, y.workers_counted);
-	/* they were asked one after the other */
+	/* the two were read at different times */
 	json_object_del(json_object_get(a, "state"), "quiet_seconds");
 	json_object_del(json_object_get(b, "state"), "quiet_seconds");
 	assert_true(json_equal(a, b));
@@ -841,7 +839,7 @@ static void same_numbers(struct live *live, struct live *other)
 	json_decref(b);
 }
 
-/* Also what is told again later counts once, and what went on goes on. */
+/* Records that are sent again later count once, and unfinished tasks continue. */
 static void a_checkpoint_keeps_all(void **state)
 {
 	struct live *live = live_new(), *other;
@@ -888,7 +886,7 @@ static void a_checkpoint_keeps_all(void **state)
 		struct live *one = i ? other : live;
 
 		say_hello(one, 1, 200);
-		add_end(&t, 1, "ok", "read", 1001); /* told already */
+		add_end(&t, 1, "ok", "read", 1001); /* already received */
 		add_end(&t, 2, "ok", "read", 50);
 		add_totals(&t, 1000000000, 1, true); /* older */
 		add_totals(&t, 4000000000, 1500, true);
@@ -909,7 +907,7 @@ static void a_checkpoint_keeps_all(void **state)
 	live_free(other);
 }
 
-/* Totals of an agent that has this name for "read_bytes". */
+/* Totals of an agent that uses this name for "read_bytes". */
 static void rename_told(struct told *t)
 {
 	static const char ours[] = "\xaaread_bytes", theirs[] = "\xaahead_bytes";
@@ -919,8 +917,8 @@ static void rename_told(struct told *t)
 		memcpy(at, theirs, sizeof(theirs) - 1);
 }
 
-/* Its values are found by their names; one that it lacks is what it would be had all been read:
- * no worker told it until now. */
+/* Values are found by their names. A missing one is treated as if all messages had been read: no
+ * worker has sent it so far. */
 static void a_checkpoint_of_other_counters(void **state)
 {
 	struct live *read = live_new(), *live = live_new(), *other;
@@ -961,7 +959,7 @@ static void a_checkpoint_of_other_counters(void **state)
 	live_free(other);
 }
 
-/* Read from a journal: by the workers' clocks the killed one went last, 10 s after the other. */
+/* Read from a journal: by the workers' clocks the killed one left last, 10 s after the other. */
 static void who_went_last(void **state)
 {
 	struct live *live = live_new();

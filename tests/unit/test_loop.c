@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_loop.c - what loop.h promises, on real sockets. */
+/* test_loop.c - the guarantees of loop.h, on real sockets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,13 +24,13 @@ struct peer {
 	size_t bytes, calls, largest, writables, closes;
 	int error;
 	bool close_self, pause_self, disorder;
-	struct loop_file *file; /* written to, and waited for, with each piece */
+	struct loop_file *file; /* each piece is written to it and waited for */
 	int file_fd, written;
-	size_t at; /* in the sequence that was sent */
+	size_t at; /* position in the sequence that was sent */
 	char last[64];
 };
 
-/* Bytes that tell where they belong. */
+/* Each byte depends on its position. */
 static uint8_t sequence(size_t at)
 {
 	return (uint8_t)(at ^ at >> 8 ^ at >> 16);
@@ -181,7 +181,7 @@ static void a_paused_stream_gets_nothing(void **state)
 	assert_int_equal(write(fd, "abc", 3), 3);
 	start = clock_mono_ns();
 	assert_int_equal(loop_turn(loop, 20), 0);
-	assert_true(clock_mono_ns() - start > 10000000); /* it slept, it did not spin */
+	assert_true(clock_mono_ns() - start > 10000000); /* it slept, and did not spin */
 	assert_int_equal(peer.bytes, 0);
 	loop_stream_pause(peer.stream, false);
 	turn(loop);
@@ -196,7 +196,7 @@ static void a_paused_stream_gets_nothing(void **state)
 	loop_free(loop);
 }
 
-/* Writes what the socket takes of the sequence; how much. */
+/* Writes as much of the sequence as the socket accepts; returns that number of bytes. */
 static size_t write_sequence(int fd, size_t at, size_t len)
 {
 	uint8_t *block = malloc(len);
@@ -209,7 +209,7 @@ static size_t write_sequence(int fd, size_t at, size_t len)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* What has been received already, by whatever way, waits too. */
+/* What was already received, in whatever way, waits, too. */
 static void a_stream_that_pauses_itself_gets_the_rest_later(void **state)
 {
 	struct loop *loop = loop_new();
@@ -229,7 +229,7 @@ static void a_stream_that_pauses_itself_gets_the_rest_later(void **state)
 		loop_stream_pause(peer.stream, false);
 	}
 	peer.pause_self = false;
-	/* The end comes after what was sent before it. */
+	/* The end is delivered after everything sent before it. */
 	close(fd);
 	for (i = 0; i < 1000 && !peer.closes; i++)
 		turn(loop);
@@ -259,7 +259,7 @@ static void many_streams_at_once_lose_nothing(void **state)
 			sent[i] += n;
 			all += n;
 		}
-		/* Some rest for a while, and one goes. */
+		/* Some pause for a while, and one is closed. */
 		for (i = round; i < PEERS; i += 7)
 			loop_stream_pause(peer[i].stream, !(round & 1));
 		assert_int_equal(loop_turn(loop, 0), 0);
@@ -284,7 +284,7 @@ static void on_file(void *arg, int result)
 	*(int *)arg = result;
 }
 
-/* What comes during the wait keeps its order. */
+/* Data that arrives during the wait stays in order. */
 static void a_file_can_be_waited_for_amid_receiving(void **state)
 {
 	enum { PEERS = 20 };
@@ -325,7 +325,7 @@ static void a_file_can_be_waited_for_amid_receiving(void **state)
 		close(peer[i].file_fd);
 		close(fd[i]);
 	}
-	/* Where nothing can be written it says so. */
+	/* A file that cannot be written reports an error. */
 	loop_file_write(file, -1, "x", 1, 0);
 	assert_int_equal(loop_file_wait(file), 0);
 	assert_int_equal(written, -EBADF);
@@ -341,7 +341,7 @@ static void what_is_queued_at_the_close_is_sent(void **state)
 	char got[16];
 
 	(void)state;
-	/* One that has just left, and whose end nobody has been told of yet. */
+	/* One has just disconnected, and its end has not been delivered yet. */
 	assert_int_equal(write(fd, "x", 1), 1);
 	loop_set_round_end(loop, round_end_send, &peer);
 	turn(loop);
@@ -355,7 +355,7 @@ static void what_is_queued_at_the_close_is_sent(void **state)
 	loop_free(loop);
 }
 
-/* The kernel may be in the middle of sending and receiving: none of it may touch what is gone. */
+/* The kernel may still be sending and receiving: it must not access freed memory. */
 static void a_loop_may_be_freed_with_everything_under_way(void **state)
 {
 	static char block[LOOP_SEND_QUEUE];
@@ -530,7 +530,7 @@ static void signals_and_foreign_descriptors_wake_the_loop(void **state)
 	close(fd[1]);
 }
 
-/* Events wait until the rest is over; it is for one round. */
+/* Events wait until the rest is over; a rest is for one round. */
 static void a_rest_comes_before_one_round(void **state)
 {
 	const uint64_t rest_ns = UINT64_C(200000000);

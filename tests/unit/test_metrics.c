@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_metrics.c - a run small enough to work its numbers out by hand; unknown stays unknown. */
+/* test_metrics.c - a run small enough to compute its numbers by hand; unknown stays unknown. */
 #include "report_fixture.h"
 #include "collector/metrics/groups.h"
 
@@ -107,7 +107,7 @@ static void feed_dask(struct fixture *fx)
 	fx_dask(fx, 2, 1000,
 		"{\"digests\": [[\"execute\", \"work\", \"task\", \"thread-cpu\", \"seconds\", "
 		"0.6]]}");
-	fx_dask(fx, 2, 500, "{\"digests\": []}"); /* older: must not win */
+	fx_dask(fx, 2, 500, "{\"digests\": []}"); /* older: must not be used */
 }
 
 static struct fixture *small_run(bool twice, bool savemetrics)
@@ -248,7 +248,7 @@ static void test_numbers_by_hand(void **state)
 	CHECK(fx, from_coffea);
 	assert_string_equal(metric_value(&fx->facts, "largest_dataset").v.s, "d");
 	assert_unknown(metric_value(&fx->facts, "lock_wait_seconds"));
-	assert_unknown(metric_value(&fx->facts, "io_time_seconds_true")); /* the network part is */
+	assert_unknown(metric_value(&fx->facts, "io_time_seconds_true")); /* its network part is */
 	fx_free(fx);
 }
 
@@ -302,11 +302,11 @@ static void test_part_of_a_sum_unknown(void **state)
 	assert_unknown(metric_value(&fx->facts, "bytes_read_compressed"));
 	assert_unknown(metric_value(&fx->facts, "compression_ratio"));
 	assert_unknown(metric_value(&fx->facts, "total_cpu_time_true"));
-	assert_unknown(metric_value(&fx->facts, "cpu_time_seconds")); /* no probe spoke */
+	assert_unknown(metric_value(&fx->facts, "cpu_time_seconds")); /* no probe was sent */
 	fx_free(fx);
 }
 
-/* dask-awkward: 400 ms of reading, 300 of work on it, 50 of merging, 150 of preprocessing. */
+/* dask-awkward: 400 ms of reading, 300 of processing, 50 of merging, 150 of preprocessing. */
 static void feed_graph(struct fixture *fx, const char *other_dataset)
 {
 	const uint64_t read = CREMA_TASK_CHUNK | CREMA_TASK_TREE_READ;
@@ -364,7 +364,7 @@ static void test_work_on_what_a_graph_has_read_is_the_users(void **state)
 	assert_string_equal(metric_value(&fx->facts, "slowest_dataset").v.s, "d");
 	fx_free(fx);
 	fx = fx_new();
-	feed_graph(fx, "e"); /* which of the two a fill belongs to is not known */
+	feed_graph(fx, "e"); /* it is unknown which of the two a fill belongs to */
 	assert_int_equal(fx->facts.datasets->n, 2);
 	assert_unknown(tally_cpu(&fx->facts.datasets->v[0].t));
 	assert_unknown(tally_cpu(&fx->facts.datasets->v[1].t));
@@ -372,7 +372,7 @@ static void test_work_on_what_a_graph_has_read_is_the_users(void **state)
 	fx_free(fx);
 }
 
-/* A task beside coffea's chunks is none of its work, whatever else the run reads. */
+/* A task next to coffea's chunks is not part of its work, whatever else the run reads. */
 static void test_a_work_item_makes_chunks_whole(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -437,13 +437,13 @@ static void test_classes_of_a_task(void **state)
 
 	(void)state;
 	fx_hello(fx, 1, NULL);
-	set_times(&r, 70, 500, 20, 0, 40); /* more than its wall: kept, pool time beside it */
+	set_times(&r, 70, 500, 20, 0, 40); /* more than its wall time: kept; pool time is extra */
 	fx_task(fx, 1, &r);
 	r = fx_record(2, "m", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
 	set_times(&r, 30, 0, 10, 0, 5);
 	fx_task(fx, 1, &r);
 	r = fx_record(3, "n", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
-	set_times(&r, 95, 0, 10, 0, 5); /* nothing remains: what the calls show stands */
+	set_times(&r, 95, 0, 10, 0, 5); /* nothing remains: the times from the calls are kept */
 	fx_task(fx, 1, &r);
 	fx_runs(fx);
 	attempt_classes(fx_attempt(fx, 1, 1), &c);
@@ -476,8 +476,7 @@ static void test_worker_counts(void **state)
 	fx_free(fx);
 }
 
-/* However long a run says that it was, its series stay small; what is made of changes stays exact.
- */
+/* However long a run reports to have taken, its series stay small; sums of changes stay exact. */
 static void test_a_month_in_few_points(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -510,8 +509,8 @@ static void feed_transfer(struct fixture *fx, int worker, int ms, const char *se
 	fx_dask(fx, worker, ms, json);
 }
 
-/* What is outside of tasks is the difference of the probes around the run, in whatever order they
- * come. */
+/* Transfers outside of tasks are the difference of the probes around the run, in any order of
+ * arrival. */
 static void test_transfers(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -537,7 +536,7 @@ static void test_transfers(void **state)
 	fx_free(fx);
 }
 
-/* At each second of the run: how long ago the worker's event loop had last answered. */
+/* For each second of the run: the time since the worker's event loop last responded. */
 static void test_last_seen(void **state)
 {
 	static const int probes[] = {-200, 300, 800, 3400};
@@ -559,7 +558,7 @@ static void test_last_seen(void **state)
 	fx_free(fx);
 }
 
-/* A worker that lived before the run and had no probe then, or whose digests were cut. */
+/* A worker that started before the run and sent no probe then, or whose digests were truncated. */
 static void test_unseen_transfers(void **state)
 {
 	struct fixture *fx;
@@ -585,7 +584,8 @@ static void test_unseen_transfers(void **state)
 #define CPU_OF(span, n) "[\"execute\", \"" span "\", \"a\", \"thread-cpu\", \"seconds\", " n "]"
 #define CUT "\"digests_cut\": 3, \"digests_whole\": true}"
 
-/* A later sample has no room for the run's span; one that had it after the run's end counts. */
+/* A later sample has no room for the run's span; an earlier one that had it after the run's end
+ * counts. */
 static void test_a_span_that_is_left_out_stays(void **state)
 {
 	struct fixture *fx;

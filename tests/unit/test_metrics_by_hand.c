@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_metrics_by_hand.c - one run in which every number of contract/metrics.def is known, each
- * worked out by hand. A metric that is added without a line here fails.
+ *computed by hand. A metric without a line here fails.
  *
  * Three workers: A has 2 threads, B has 1, C has 3 and leaves at 600 ms. Limits are 100 MiB.
  *
@@ -9,7 +9,7 @@
  *	A	| preproc | chunk c0    |   | bad |             | merge      |
  *	B	          | chunk c1                            |      | other|
  *
- * `bad` is a first attempt at c1 that erred; its second one, on B, counts.
+ * `bad` is a first attempt at c1 that failed; the second one, on B, counts.
  */
 #include "report_fixture.h"
 
@@ -21,7 +21,7 @@ static const char *const stacks[] = {
 	"{\"nthreads\": 3, \"memory_limit_bytes\": 104857600, \"worker_address\": \"tcp://c\"}",
 };
 
-/* Milliseconds of the own thread by class, in the order of counters.def, and of the pool's CPU. */
+/* Milliseconds of the own thread by class, in the order of counters.def, and the pool's CPU. */
 static void times(struct task_record *r, int cpu, int runqueue, int gil, int lock, int network,
 		  int storage, int asleep, int pool_cpu)
 {
@@ -162,7 +162,8 @@ static void feed_others(struct fixture *fx)
 	fx_task(fx, 2, &other);
 }
 
-/* One worker's row of a file: its size, and the baskets used as ranges; raw bytes are twice. */
+/* One worker's row of a file: its size, and the baskets used as ranges; raw bytes are twice
+ * that. */
 static void feed_file(struct fixture *fx, int worker, const char *path, uint64_t size,
 		      uint64_t from, uint64_t to)
 {
@@ -192,7 +193,7 @@ static void feed_sample(struct fixture *fx, int worker, int ms, uint64_t rss_mib
 	       "cpu_percent", cpu, NULL);
 }
 
-/* 1 and 2 are on one host, 3 on another. */
+/* Workers 1 and 2 are on one host, 3 on another. */
 static void feed_host(struct fixture *fx, int worker, int ms, uint64_t stolen_seconds)
 {
 	fx_map(fx, worker, CREMA_MSG_HOST, "boot_ns", AT(ms), "stolen_seconds", stolen_seconds,
@@ -364,12 +365,12 @@ static const struct expected by_hand[] = {
 	{"memory_pressure", 1},
 	{"concurrent_runs", 0},
 	{"spilled_bytes", 100 + 25},
-	/* at 0.6 s A says 0 of 2; at 1.0 and 1.2 s A 1 of 2 and B 1 of 1: 2 of 3 */
+	/* at 0.6 s A uses 0 of 2; at 1.0 and 1.2 s A 1 of 2 and B 1 of 1: 2 of 3 */
 	{"avg_cpu_utilization_percent", (0 + 200 / 3.0 + 200 / 3.0) / 3},
 	{"avg_worker_cpu_percent", (50 + 70 + 30) / 3.0},
 	{"worker_tracking_interval", 1},
 	/* 37 - 30 on one host and 201 - 200 on the other, times feed_host()'s factors; the busiest
-	 * time is from 0.9 to 1.3 s: 37 - 32 */
+	 * interval is from 0.9 to 1.3 s: 37 - 32 */
 	{"host_net_read_bytes", 8000},
 	{"host_net_write_bytes", 80},
 	{"host_disk_read_bytes", 800},
@@ -415,7 +416,7 @@ static const struct expected by_hand[] = {
 	{"sleep_seconds", 0.01},
 	{"unclassified_seconds", 0.155}, /* 50 + 40 + 20 + 5 + 40 */
 	{"stolen_cpu_seconds",
-	 8}, /* 37 - 30, and 201 - 200 of the host that was seen inside only */
+	 8}, /* 37 - 30, and 201 - 200 of the host that was only sampled during the run */
 	{"unclassified_over_50ms_seconds", 0.115}, /* without the other's 40: it took 50 ms */
 
 	{"cpu_time_seconds", 1.25}, /* 0.5 + 0.05 + 0.1 + 0.6 */
@@ -534,8 +535,8 @@ static void test_every_frame_twice(void **state)
 }
 
 /*
- * The client's block from -1 to 2 s: A was first heard at -0.7 s, B and C at 0, C left at 0.6 s. No
- * worker for 0.3 s, one for 0.7 s, three for 0.6 s, two for 1.4 s.
+ * The client's block from -1 to 2 s: A's first message is at -0.7 s, that of B and C at 0, C left
+ * at 0.6 s. No worker for 0.3 s, one for 0.7 s, three for 0.6 s, two for 1.4 s.
  */
 static void test_the_clients_block(void **state)
 {
@@ -554,8 +555,8 @@ static void test_the_clients_block(void **state)
 	fx_free(fx);
 }
 
-/* Clocks that differ by less than a second still hold the tasks; beyond that the block is not ours.
- */
+/* With clocks that differ by less than a second the block still contains the tasks; beyond that it
+ * is ignored. */
 static void test_a_block_by_another_clock(void **state)
 {
 	struct fixture *fx = the_run(false);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_report_width.c - the terminal's report is never wider than 80 columns and sends a terminal
- * nothing but text, line ends and, in colour, colours: whatever the names, however large the
- * numbers.
+ * test_report_width.c - the terminal's report is never wider than 80 columns and contains only
+ * text, line ends and, in colour, colours: whatever the names, however large the numbers.
  */
 #include <locale.h>
 #include <unistd.h>
@@ -12,7 +11,8 @@
 
 #include "collector/print/render.h"
 
-/* Wide characters, marks, both kinds of control characters, turned writing, no UTF-8, HTML. */
+/* Wide characters, combining marks, both kinds of control characters, right-to-left text, invalid
+ * UTF-8, HTML. */
 #define WIDE "\xe4\xb8\xad\xe6\x96\x87\xf0\x9f\x98\x80"
 #define JOINED "e\xcc\x81"
 #define CONTROLS                                                                                   \
@@ -78,7 +78,7 @@ static void feed_tables(struct fixture *fx, const char *name)
 	feed_text_map(fx, CREMA_MSG_SERVER, servers, server);
 }
 
-/* Every counter as large as it gets; a chunk of `name` in everything. */
+/* All counters at their maximum; a chunk with `name` in every text. */
 static void feed_chunk(struct fixture *fx, uint64_t number, const char *name, bool erred)
 {
 	struct task_record r = fx_record(number, name, "s", CREMA_TASK_CHUNK, 0, 2000000000);
@@ -155,7 +155,7 @@ static char *render(struct report_request req, struct buf *out)
 	return (char *)out->data;
 }
 
-/* libc judges each line; it is not asked for colours. */
+/* libc measures each line; colours are excluded. */
 static void check_lines(const char *text)
 {
 	wchar_t wide[1024];
@@ -243,7 +243,7 @@ static void test_row_119(void **state)
 	buf_release(&out);
 }
 
-/* One screen, whatever the run: what it was, how fast, why, what to change, where there is more. */
+/* One screen, whatever the run: what it was, how fast, why, what to change, where to find more. */
 static void test_first_screen(void **state)
 {
 	static const char *const parts[] = {"\n\nHow fast\n",	    "\n\nWhat held it back",
@@ -271,8 +271,8 @@ static void test_first_screen(void **state)
 	}
 }
 
-/* The line of completeness of a run of one task, whose agent told what it refused if `totals`;
- * others: another worker of the run was heard this much later. */
+/* The completeness line of a run with one task, whose agent reported what it refused if `totals`;
+ * others: the last message of another worker of the run came this much later. */
 static void completeness(bool totals, uint64_t refused, int later_ms, char *line, size_t size)
 {
 	struct report_request req = {.run = NULL};
@@ -323,7 +323,7 @@ static void test_what_nobody_told_is_unknown(void **state)
 	assert_string_equal(line, "Completeness: 3 records refused");
 }
 
-/* The last totals of a worker that was not heard again hold until then. */
+/* The last totals of a worker that became silent are valid until then. */
 static void test_what_silent_workers_did_is_unknown(void **state)
 {
 	char line[200];
@@ -339,7 +339,7 @@ static void test_what_silent_workers_did_is_unknown(void **state)
 	assert_string_equal(line, "Completeness: unknown whether workers dropped records or tasks");
 }
 
-/* --show prints what it names, --full all of it. */
+/* --show prints what it names, --full everything. */
 static void test_tables_by_name(void **state)
 {
 	struct report_request req = {.run = NULL};
@@ -370,8 +370,8 @@ static void test_tables_by_name(void **state)
 	assert_int_equal(report_tables_named("", why, sizeof(why)), 0);
 }
 
-/* In colour it is the same text; the only escapes are colours, and each line of a table ends plain.
- */
+/* In colour the text is the same; the only escapes are colours, and each line of a table ends
+ * without colour. */
 static void test_colour_is_only_colour(void **state)
 {
 	struct report_request plain = {.tables = REPORT_ALL_TABLES}, bright = plain;

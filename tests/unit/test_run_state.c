@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_run_state.c - the state of runs made by hand: what is said of workers, tasks and clients. */
+/* test_run_state.c - the state of synthetic runs: what is reported about workers, tasks and
+ * clients. */
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -48,7 +49,7 @@ static void test_failed(void **state)
 	      "failed: 1 task failed, first a");
 }
 
-/* Dask's hash at the end of a key is left out, and nothing that only looks like one. */
+/* Dask's hash at the end of a key is removed, but nothing that only resembles one. */
 static void test_failed_key(void **state)
 {
 	static const char *const key[][2] = {
@@ -133,7 +134,7 @@ static void test_paused(void **state)
 	      "memory limit");
 }
 
-/* What waits on the workers is the later run's. */
+/* Tasks that wait on the workers belong to the later run. */
 static void test_later_run(void **state)
 {
 	struct fixture *fx = one_task("ok");
@@ -182,7 +183,7 @@ static const char taken_one[] =
 	"{\"ready\": 0, \"taken_back\": [[\"span\", false, 2, 0.5, [\"fedcba9876543210\", "
 	"\"5\"]]], \"digests\": []}";
 
-/* One of the two that were taken back had ended: its result was lost, and made again. */
+/* One of the two that were taken back had ended: its result was lost, and computed again. */
 static void test_taken_back_again(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -211,7 +212,7 @@ static void test_client_went_on(void **state)
 
 	(void)state;
 	fx_dask(fx, 1, 2000, taken_one);
-	fx_simple(fx, 1, 2, "b", "span", 0, 2400, 3000, "ok"); /* was on its way */
+	fx_simple(fx, 1, 2, "b", "span", 0, 2400, 3000, "ok"); /* was already on its way */
 	fx_runs(fx);
 	assert_int_equal(state_of(fx, 0).id, RUN_STATE_INTERRUPTED);
 	runs_release(&fx->runs);
@@ -232,7 +233,7 @@ static void totals(struct fixture *fx, int ms, const char *counter, uint64_t byt
 	fx_end(fx, 1, &b);
 }
 
-/* Its task reads slowly, without a CPU; the last bytes came 29.9 s ago, then 30. */
+/* Its task reads slowly, without CPU; the last bytes arrived 29.9 s ago, then 30. */
 static void test_reading(void **state)
 {
 	int ms;
@@ -253,7 +254,7 @@ static void test_reading(void **state)
 	}
 }
 
-/* Bytes on their way in any direction, but not those that a codec unpacks from memory. */
+/* Bytes that move in any direction, but not those that a codec decompresses from memory. */
 static void test_moving(void **state)
 {
 	static const struct {
@@ -298,13 +299,13 @@ static void doing(struct fixture *fx, int ms, uint64_t attempt, int since_ms)
 	pack_kv_text(&pk, "object", "10.0.0.7:1094");
 	pack_kv_text(&pk, "line", "a.py:3 \033f");
 	pack_kv_u64(&pk, "call_boot_ns", AT(since_ms));
-	pack_map(&pk, 2); /* one that is in no call */
+	pack_map(&pk, 2); /* one that is not in a call */
 	pack_kv_u64(&pk, "attempt", 2);
 	pack_kv_u64(&pk, "place_boot_ns", AT(2000));
 	fx_end(fx, 1, &b);
 }
 
-/* Of two tasks under way the one that is in a call is named, and the call. */
+/* Of two unfinished tasks the one that is in a call is named, with the call. */
 static void test_stuck_call(void **state)
 {
 	struct fixture *fx = one_task("ok");
@@ -336,7 +337,7 @@ static void test_no_worker(void **state)
 	      "left, "
 	      "at "
 	      "08:00:03 UTC");
-	fx = one_task("killed"); /* another one is there */
+	fx = one_task("killed"); /* there is another worker */
 	fx_dask(fx, 1, 2000, client_there);
 	fx_goodbye(fx, 1, 3000, "killed");
 	fx_hello(fx, 2, "{}");
@@ -355,7 +356,8 @@ static void test_no_worker(void **state)
 	      "interrupted: 1 task ended with its worker and did not run again");
 }
 
-/* The worker that asked is gone; another one made what was left, and ended in that way. */
+/* The worker that reported the client is gone; another one ran the remaining tasks, and ended as
+ * `how`. */
 static void after_another(const char *how, int tasks, const char *last, enum run_state_id id)
 {
 	struct fixture *fx = one_task("killed");
@@ -397,7 +399,7 @@ static void test_cluster_closed(void **state)
 	      "interrupted: the cluster was closed with 1 task under way");
 }
 
-/* A task of b waited on worker 1 as it was closed, at `closed`; worker 2 began one at 3000. */
+/* Tasks waited on worker 1 when it was closed, at `closed`; worker 2 started one at 3000. */
 static void waited(uint64_t closed, bool later_run, enum run_state_id id, size_t unfinished)
 {
 	struct fixture *fx = fx_new();
@@ -425,8 +427,8 @@ static void test_tasks_waited_on_closed_workers(void **state)
 	(void)state;
 	waited(3100, false, RUN_STATE_INTERRUPTED, 2);
 	waited(3000, false, RUN_STATE_INTERRUPTED, 2);
-	waited(2900, false, RUN_STATE_FINISHED, 0); /* given to worker 2 */
-	waited(3100, true, RUN_STATE_FINISHED, 0);  /* maybe tasks of the later run */
+	waited(2900, false, RUN_STATE_FINISHED, 0); /* moved to worker 2 */
+	waited(3100, true, RUN_STATE_FINISHED, 0);  /* may be tasks of the later run */
 }
 
 static void test_worker_killed(void **state)
@@ -441,7 +443,7 @@ static void test_worker_killed(void **state)
 	      "interrupted: 1 task ended with its worker and did not run again");
 }
 
-/* Each member of the JSON is another number. */
+/* Each member of the JSON has a different number. */
 static void test_json(void **state)
 {
 	static const struct {

@@ -10,9 +10,9 @@
 #define PRE CREMA_TASK_PREPROCESSING
 #define SCATTER CREMA_TASK_SCATTER
 
-static uint64_t attempts; /* of all workers: each number once */
+static uint64_t attempts; /* of all workers: each number is used once */
 
-/* A task of key `hash` that takes what has the key `consumes`; 0: nothing. */
+/* A task of key `hash` that consumes the key `consumes`; 0: none. */
 static void task(struct fixture *fx, int worker, const char *span, uint64_t flags, uint64_t hash,
 		 uint64_t consumes, int start_ms)
 {
@@ -56,8 +56,8 @@ static void test_a_merge_in_a_later_span(void **state)
 	fx_free(fx);
 }
 
-/* Dask keeps the groups of a failed call, and puts the calls after it into their span: one each
- * `every` ms, which may be less than what clocks of two hosts differ by. */
+/* Dask keeps the groups of a failed call, and puts later calls into their span: one call every
+ * `every` ms, which may be less than the difference between the clocks of two hosts. */
 static void same_keys_again(int every)
 {
 	struct fixture *fx = fx_new();
@@ -80,7 +80,7 @@ static void same_keys_again(int every)
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(fx->runs.v[i].attempts.n, 4);
 		assert_true(fabs(fx->runs.v[i].wall - 0.35) < 1e-6);
-		/* the names that the wire has stay inside: Dask's own id is one */
+		/* names that agents send are internal: they include Dask's own id */
 		assert_string_equal(span_part_span(&fx->m, fx->runs.v[i].spans[0]), "s1");
 	}
 	fx_free(fx);
@@ -121,8 +121,8 @@ static void test_many_chunks(void **state)
 }
 
 /* Merges that are not coffea's have the hash of the graph, here of ".1c" and ".7c": equal keys,
- * which come again while the first results are kept, do not mix. What has no hash is a run's if all
- * is. */
+ * which recur while the first results are kept, are not mixed up. Tasks without a hash belong to a
+ * run if all do. */
 static void test_merges_of_the_users_own(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -144,8 +144,8 @@ static void test_merges_of_the_users_own(void **state)
 	fx_free(fx);
 }
 
-/* The client keeps each call's result: Dask puts the last task of later calls into the first span.
- */
+/* The client keeps each call's result: Dask puts the last task of later calls into the first
+ * span. */
 static void test_later_calls_in_the_first_span(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -156,10 +156,10 @@ static void test_later_calls_in_the_first_span(void **state)
 	task(fx, 1, "first", 0, 21, 11, 100);
 	task(fx, 1, "second", 0, 12, 0, 1000);
 	task(fx, 1, "first", 0, 22, 12, 1100);
-	task(fx, 1, "third", 0, 11, 0, 1900); /* the first call's own, too */
+	task(fx, 1, "third", 0, 11, 0, 1900); /* the first call's own task, too */
 	task(fx, 1, "third", 0, 13, 0, 2000);
 	task(fx, 1, "third", 0, 23, 13, 2100);
-	task(fx, 1, "fourth", 0, 14, 23, 3000); /* what was made before is nothing to say */
+	task(fx, 1, "fourth", 0, 14, 23, 3000); /* results made earlier prove nothing */
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 4);
 	assert_true(run_of(fx, "first")->others.later);
@@ -173,7 +173,7 @@ static void test_later_calls_in_the_first_span(void **state)
 	fx_free(fx);
 }
 
-/* Of many keys the smallest are kept: what may be its own is nothing to say. */
+/* Only the smallest of many keys are kept: a key that may be the run's own proves nothing. */
 static void test_own_keys_that_are_not_kept(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -226,8 +226,8 @@ static void test_merges_in_the_span_before(void **state)
 	fx_free(fx);
 }
 
-/* A reduction of several levels is one part, which takes what it made itself: an earlier call with
- * equal keys has them, too, and gave nothing. */
+/* A reduction of several levels is one part that consumes its own results: an earlier call with
+ * equal keys has them, too, but provided none. */
 static void test_levels_of_a_users_merge(void **state)
 {
 	static const char *const chunks[] = {"s1.1c", "s2.1c"};
@@ -259,7 +259,7 @@ static void test_the_processor_goes_to_who_took_it_first(void **state)
 
 	(void)state;
 	fx_hello(fx, 1, NULL);
-	r = fx_record(++attempts, "lambda-1", "s1", 0, 0, 10); /* the user's own */
+	r = fx_record(++attempts, "lambda-1", "s1", 0, 0, 10); /* a task of the user's */
 	TASK_SET(&r, prefix, T("lambda"));
 	TASK_SET(&r, consumes, 0);
 	fx_task(fx, 1, &r);
@@ -275,7 +275,7 @@ static void test_the_processor_goes_to_who_took_it_first(void **state)
 	fx_free(fx);
 }
 
-/* Of two at once; one of them prepared the files. */
+/* Two schedulers at once; one of them preprocessed the files. */
 static void two_schedulers(int pre)
 {
 	static const char *const stacks[] = {
@@ -301,7 +301,7 @@ static void two_schedulers(int pre)
 	assert_int_equal(run_of(fx, "b1.2c5")->attempts.n, 2 + (pre == 2));
 	assert_ptr_equal(run_of(fx, "p0.1p"), run_of(fx, pre == 1 ? "a1.2c5" : "b1.2c5"));
 	assert_int_equal(run_of(fx, "a1.2c5")->workers.n, 1);
-	assert_int_equal(run_of(fx, "b1.2c5")->workers.n, 2); /* also the idle one */
+	assert_int_equal(run_of(fx, "b1.2c5")->workers.n, 2); /* including the idle one */
 	fx_free(fx);
 }
 
@@ -312,7 +312,7 @@ static void test_schedulers_do_not_mix(void **state)
 	two_schedulers(2);
 }
 
-/* The hosts' own addresses are the same on each of them; a process may serve two schedulers. */
+/* The hosts' local addresses are the same on each of them; a process may serve two schedulers. */
 static void test_whose_scheduler(void **state)
 {
 	struct worker a = {.host = "x", .scheduler = "tcp://127.0.0.1:8786"}, b = a, c = a, d = a;
@@ -329,7 +329,7 @@ static void test_whose_scheduler(void **state)
 	assert_true(workers_share_scheduler(&a, &c));
 }
 
-/* The metadata must be there before the chunks are submitted. */
+/* The metadata must exist before the chunks are submitted. */
 static void test_preprocessing_that_had_ended(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -346,8 +346,8 @@ static void test_preprocessing_that_had_ended(void **state)
 	fx_free(fx);
 }
 
-/* A span that the user opened around the preprocessing alone is a run; its name is Dask's plain
- * one. */
+/* A span that the user opened around the preprocessing alone is a run; its name is Dask's
+ * default. */
 static void test_preprocessing_in_the_users_span(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -401,7 +401,7 @@ static void test_equal_keys_of_two_clients(void **state)
 	assert_string_equal(b->others.source_ids[0], a->id);
 	fx_free(fx);
 
-	fx = fx_new(); /* she did not measure: his span is a run all the same */
+	fx = fx_new(); /* she did not measure: his span is still a run */
 	fx_hello(fx, 1, NULL);
 	task(fx, 1, "s.1c5", CHUNK, 11, 0, 0);
 	task(fx, 1, "bob", MINE, 40, 11, 120);
@@ -412,8 +412,8 @@ static void test_equal_keys_of_two_clients(void **state)
 	fx_free(fx);
 }
 
-/* Coffea's merges, whose group an earlier span had first, are the measured run's all the same; what
- * takes its results later is not. */
+/* Coffea's merges whose group was first in an earlier span still belong to the measured run; tasks
+ * that consume its results later do not. */
 static void test_what_joins_the_users_span(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -454,7 +454,7 @@ static void test_merges_in_another_users_span(void **state)
 	fx_free(fx);
 }
 
-/* Merges that do not prove it stay in the span that has them, and never join two spans. */
+/* Merges without proof stay in the span that has them, and never join two spans. */
 static void test_merges_stay_in_the_users_span(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -465,8 +465,8 @@ static void test_merges_stay_in_the_users_span(void **state)
 	task(fx, 1, "b", MINE | CHUNK, 31, 0, 10);
 	task(fx, 1, "b", MINE | CHUNK, 11, 0, 20);
 	task(fx, 1, "a.3m", MINE | MERGE, 40, 11, 100); /* equal keys */
-	task(fx, 1, "a.4m", MINE | MERGE, 41, 99, 200); /* whose chunk is lost */
-	task(fx, 1, "a.5m", MINE | MERGE, 42, 11, 300); /* of both */
+	task(fx, 1, "a.4m", MINE | MERGE, 41, 99, 200); /* its chunk is lost */
+	task(fx, 1, "a.5m", MINE | MERGE, 42, 11, 300); /* from both */
 	task(fx, 1, "a.5m", MINE | MERGE, 43, 31, 310);
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 2);
@@ -475,9 +475,9 @@ static void test_merges_stay_in_the_users_span(void **state)
 	fx_free(fx);
 }
 
-/* Dask keeps the span of a block that failed, "a", and puts what follows into it: the next block,
- * one that has nothing in its own span, and coffea outside of blocks, whose preprocessing
- * was earlier; it is not the blocks'. */
+/* Dask keeps the span of a block that failed, "a", and puts later tasks into it: the next block, a
+ * block that has nothing in its own span, and coffea outside of blocks, which preprocessed earlier
+ * and is not part of the blocks. */
 static void test_blocks_in_an_older_span(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -506,14 +506,14 @@ static void test_blocks_in_an_older_span(void **state)
 	assert_int_equal(run_of(fx, "a.0bblock-c")->attempts.n, 2);
 	assert_int_equal(run_of(fx, "a.9c5")->attempts.n, 3);
 	assert_ptr_equal(run_of(fx, "old.0p"), run_of(fx, "a.9c5"));
-	/* Dask's own numbers of that span are of all of them */
+	/* Dask's own numbers of that span cover all of them */
 	assert_int_equal(run_digest(run_of(fx, "b"), run_of(fx, "a")->spans[0],
 				    run_of(fx, "a")->attempts.v[0]->prefix),
 			 DIGEST_SHARED);
 	fx_free(fx);
 }
 
-/* Alone, side by side, one after the other, and of another scheduler. */
+/* Alone, in parallel, one after the other, and with another scheduler. */
 static void test_other_runs_on_the_workers(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -534,7 +534,7 @@ static void test_other_runs_on_the_workers(void **state)
 	assert_int_equal(run_concurrent(run_of(fx, "three")), 1);
 	assert_int_equal(run_concurrent(run_of(fx, "four")), 0);
 	assert_int_equal(run_concurrent(run_of(fx, "far")), 0);
-	/* a client's block takes in what ran before its first task and after its last one */
+	/* a client's block includes what ran before its first task and after its last one */
 	assert_true(run_take_block(run_of(fx, "four"), BASE + 1.06, BASE + 4.0));
 	assert_int_equal(run_concurrent(run_of(fx, "four")), 1);
 	assert_true(run_take_block(run_of(fx, "two"), BASE + 0.5, BASE + 1.01));
@@ -561,7 +561,7 @@ static void test_last_is_the_analysis(void **state)
 	assert_string_equal(last->others.ids[0], run_of(fx, "s2")->id);
 	fx_free(fx);
 
-	fx = fx_new(); /* long after it, other work is what was asked for */
+	fx = fx_new(); /* long after it, other work is the latest run */
 	fx_hello(fx, 1, NULL);
 	task(fx, 1, "s1.1c5", CHUNK, 11, 5, 0);
 	task(fx, 1, "s2", 0, 20, 0, 100000);
@@ -571,7 +571,7 @@ static void test_last_is_the_analysis(void **state)
 	last = runs_find(&fx->runs, NULL);
 	assert_ptr_equal(last, run_of(fx, "s4"));
 	runs_tell_others(&fx->runs, last);
-	assert_int_equal(last->others.n, 2); /* a loop of submits: each had a span of its own */
+	assert_int_equal(last->others.n, 2); /* a loop of submits: each had its own span */
 	fx_free(fx);
 }
 
