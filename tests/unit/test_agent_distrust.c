@@ -33,7 +33,7 @@ static void test_filesystems(void **state)
 	assert_int_equal(f->n, 3);
 	assert_true(TASK_COUNT_KNOWN(&f->r[0], storage_read_bytes));
 	assert_false(TASK_KNOWN(&f->r[0], fs_unknown));
-	/* The shim counts the charges of fuse apart, so the rest of them is known. */
+	/* The shim counts the charges of fuse separately, so the rest of them is known. */
 	assert_true(TASK_COUNT_KNOWN(&f->r[1], storage_read_bytes));
 	assert_true(TASK_COUNT_KNOWN(&f->r[1], storage_unsure_bytes));
 	assert_true(text_is(f->r[1].fs_unknown, "fuse"));
@@ -67,7 +67,7 @@ static void test_overlay_options(void **state)
 	assert_false(fskind_layers("", is_good, seen));
 }
 
-/* Whatever lies in there: no crash, and sane frames. Run under ASan it says more. */
+/* Whatever the memory contains: no crash, and valid frames. ASan detects more. */
 static void test_garbage(void **state)
 {
 	struct fake *f = *state;
@@ -85,7 +85,7 @@ static void test_garbage(void **state)
 		for (size_t i = 0; i < sizeof(*f->shm); i += 4) {
 			int r = rand();
 
-			/* Small numbers often, so that states and sizes are believed. */
+			/* Often small numbers, so that states and sizes are plausible. */
 			r = r % 3 ? r : r % 8;
 			memcpy(p + i, &r, 4);
 		}
@@ -134,7 +134,7 @@ static void test_texts(void **state)
 	assert_null(view_text(&f->view, CREMA_SHM_STRINGS - 4).ptr);
 	memcpy(f->shm->strings + id, &huge, 4);
 	assert_null(view_text(&f->view, id).ptr);
-	huge = 3; /* no NUL where it should be */
+	huge = 3; /* no terminating NUL */
 	memcpy(f->shm->strings + id, &huge, 4);
 	assert_null(view_text(&f->view, id).ptr);
 }
@@ -148,7 +148,7 @@ static void test_cut_key(void **state)
 	poll_and_look(f, 1);
 	assert_int_equal(f->r[0].key.len, 4);
 	t = start(f, 1, 2);
-	strcpy(t->key, "ab\xe2\x82"); /* a character that the cut left in two */
+	strcpy(t->key, "ab\xe2\x82"); /* a character that was truncated */
 	ack_all(f);
 	poll_and_look(f, 1);
 	assert_int_equal(f->r[0].key.len, 2);
@@ -162,7 +162,7 @@ static int make_shm(char *path, const char *dir, char c, uint64_t armed, uint32_
 	m->agent_heartbeat_boot_ns = c == 'd' ? armed + 90 * SECOND : 0;
 	m->armed_boot_ns = armed;
 	m->pid = pid;
-	m->start_ticks = 1; /* nobody's */
+	m->start_ticks = 1; /* no process has these */
 	sprintf(path, "%s/crema-%032d", dir, 0);
 	path[strlen(path) - 1] = c;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -202,7 +202,7 @@ static void test_sweep(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* What a shim writes into the header, but for one thing each time. */
+/* A shim's header with one difference each time. */
 static void test_other_builds(void **state)
 {
 	char dir[] = "/tmp/crema-test-XXXXXX", path[128];
@@ -233,7 +233,7 @@ static void test_other_builds(void **state)
 		assert_int_equal(view_look(&v, path), i ? -EPROTO : 0);
 		view_close(&v, true);
 	}
-	assert_int_equal(access(path, F_OK), 0); /* a look removes nothing */
+	assert_int_equal(access(path, F_OK), 0); /* view_look() removes nothing */
 	assert_int_equal(view_look(&v, dir), -EINVAL);
 	assert_int_equal(ftruncate(fd, 100), 0);
 	assert_int_equal(view_look(&v, path), -EPROTO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_drain.c - slots of a made-up shared memory through the agent's drain. */
+/* test_agent_drain.c - slots of synthetic shared memory through the agent's drain. */
 #include "tests/unit/fake_shm.h"
 
 static void test_life(void **state)
@@ -54,7 +54,7 @@ static void test_reused_slot(void **state)
 
 	for (uint64_t i = 1; i <= 5; i++) {
 		start(f, 0, i);
-		if (i % 2) /* some are never seen running */
+		if (i % 2) /* some are never seen while running */
 			poll_and_look(f, SECOND / 4);
 		done(f, 0, 0);
 		poll_and_look(f, SECOND / 4);
@@ -88,7 +88,7 @@ static void test_amend(void **state)
 	poll_and_look(f, 1);
 	assert_int_equal(f->n, 0);
 	assert_int_equal(f->shm->slot_word[1], CREMA_SLOT_DONE + CREMA_SLOT_REF);
-	/* The pool thread reads on, folds, and lets go. */
+	/* The pool thread continues to read, folds, and detaches. */
 	t->own.count[CREMA_C_read_bytes] += 30;
 	t->pool_time[CREMA_T_storage_wait] += 20;
 	memset(th, 0, sizeof(*th));
@@ -106,7 +106,8 @@ static void test_amend(void **state)
 	assert_int_equal(f->shm->slot_word[1], CREMA_SLOT_FREE);
 }
 
-/* A fold that began before the task was done leaves no new version, but changes the numbers. */
+/* A fold that began before the task was done leaves the version unchanged, but changes the
+ * numbers. */
 static void test_amend_without_version(void **state)
 {
 	struct fake *f = *state;
@@ -132,10 +133,10 @@ static void test_late_version(void **state)
 	done(f, 0, 0);
 	poll_and_look(f, 1);
 	ack_all(f);
-	f->shm->task[0].version = 1; /* counted between our sending and the freeing */
+	f->shm->task[0].version = 1; /* counted between sending and freeing */
 	drain_free(&f->drain);
 	assert_int_equal(f->shm->slot_word[0], CREMA_SLOT_DONE);
-	f->shm->slot_word[7] = CREMA_SLOT_CLAIMED; /* what an agent that died in there leaves */
+	f->shm->slot_word[7] = CREMA_SLOT_CLAIMED; /* as left by an agent that died here */
 	view_repair(&f->view);
 	assert_int_equal(f->shm->slot_word[7], CREMA_SLOT_DONE);
 }
@@ -152,7 +153,7 @@ static void test_killed(void **state)
 	th[0].seg.count[CREMA_C_read_calls] = 4;
 	th[1] = th[0];
 	th[1].is_pool = 1;
-	th[1].folding = 1; /* killed in the middle of a fold */
+	th[1].folding = 1; /* killed during a fold */
 	th[2] = th[0];
 	th[2].owner = 0;
 	poll_and_look(f, SECOND);
@@ -160,7 +161,7 @@ static void test_killed(void **state)
 	f->drain.slot[10].live.cpu[0] = 123456;
 	assert_int_equal(drain_end(&f->drain), 1);
 	forget(f);
-	f->shm->slot_word[10] = 0; /* so that this look finds only what the end has sent */
+	f->shm->slot_word[10] = 0; /* so that this poll only finds what the end has sent */
 	poll_and_look(f, 0);
 	assert_int_equal(f->n, 1);
 	assert_int_equal(f->r[0].type, CREMA_MSG_TASK_END);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_link.c - the agent's connection and dead agents' spools, with a made-up collector. */
+/* test_agent_link.c - the agent's connection and dead agents' spools, with a synthetic
+ * collector. */
 #include "tests/unit/fake_collector.h"
 
 static void test_connection(void **state)
@@ -16,7 +17,7 @@ static void test_connection(void **state)
 		outbox_flush(&s.o);
 		if (i == 200)
 			outbox_spill(&s.o);
-		if (i % 100 == 50) { /* it goes away, and has seen more than it acknowledged */
+		if (i % 100 == 50) { /* it disconnects after receiving more than it acknowledged */
 			s.c.mute = i % 200 == 50;
 			hang_up(&s.c);
 			for (int k = 0; k < 4; k++)
@@ -30,7 +31,8 @@ static void test_connection(void **state)
 	}
 	s.c.mute = false;
 	for (int i = 0; i < 3000 && !outbox_is_empty(&s.o); i++) {
-		/* What was taken but not acknowledged comes again only after a new start. */
+		/* Records that were received but not acknowledged are only sent again after a
+		 * reconnect. */
 		if (i == 1000)
 			hang_up(&s.c);
 		s.u.retry_ns = 0;
@@ -66,7 +68,7 @@ static void test_refused(void **state)
 	assert_int_equal(s.u.state, UPLINK_OFF);
 	assert_true(s.u.retry_ns > clock_mono_ns());
 	uplink_release(&s.u);
-	/* Something else listens there. */
+	/* Another program listens there. */
 	uplink_init(&s.u, &s.c.address, &s.source, NULL);
 	uplink_run(&s.u, clock_mono_ns());
 	hang_up(&s.c);
@@ -82,7 +84,7 @@ static void test_refused(void **state)
 	site_stop(&s);
 }
 
-/* Lets an agent with a record try once; the rest is looked at by the caller. */
+/* Lets an agent with a record try once; the caller checks the result. */
 static void try_once(struct collector *c, struct uplink *u, struct uplink_source *source)
 {
 	hang_up(c);
@@ -95,7 +97,7 @@ static void try_once(struct collector *c, struct uplink *u, struct uplink_source
 	}
 }
 
-/* Who is not the collector gets a nonce of ours: no HELLO, no DATA, and the records stay. */
+/* A stranger gets a nonce of ours: no HELLO, no DATA, and the records stay. */
 static void test_strangers(void **state)
 {
 	static const char *const why[] = {"does not know the token", "does not know the token",
@@ -131,7 +133,7 @@ static void test_strangers(void **state)
 	site_stop(&s);
 }
 
-/* With no token at all it sends to whoever answers; but not where one should be. */
+/* Without any token it sends to whatever answers, but not if there should be a token. */
 static void test_without_a_token(void **state)
 {
 	char path[PATH_MAX];
@@ -146,12 +148,12 @@ static void test_without_a_token(void **state)
 	assert_false(s.u.session.sealed);
 	unsetenv("CREMA_INSECURE");
 	uplink_release(&s.u);
-	assert_int_equal(chmod(path, 0644), 0); /* there, but of no use */
+	assert_int_equal(chmod(path, 0644), 0); /* exists, but is unusable */
 	try_once(&s.c, &s.u, &s.source);
 	assert_non_null(strstr(s.u.trouble, "chmod 600"));
 	assert_int_equal(s.c.auths, 0);
 	uplink_release(&s.u);
-	unlink(path); /* named, but not there */
+	unlink(path); /* named, but does not exist */
 	try_once(&s.c, &s.u, &s.source);
 	assert_non_null(strstr(s.u.trouble, "no token file"));
 	assert_int_equal(s.c.auths, 0);
@@ -161,7 +163,7 @@ static void test_without_a_token(void **state)
 	try_once(&s.c, &s.u, &s.source);
 	assert_int_equal(s.u.state, UPLINK_READY);
 	assert_int_equal(s.c.hellos, 1);
-	s.u.had_token = true; /* as if it had been there at the first connection */
+	s.u.had_token = true; /* as if it had existed at the first connection */
 	hang_up(&s.c);
 	for (int i = 0; i < 300 && !s.u.trouble[0]; i++) {
 		s.u.retry_ns = 0;
@@ -203,7 +205,7 @@ static void test_takeover(void **state)
 	assert_int_equal(utime(o.file.path, &old), 0);
 	takeover_init(&t, dir, &c.address, NULL);
 	takeover_run(&t, true, clock_mono_ns());
-	assert_false(t.linked); /* its writer lives */
+	assert_false(t.linked); /* its writer is alive */
 	outbox_release(&o);
 	t.look_ns = 0;
 	takeover_run(&t, false, clock_mono_ns());

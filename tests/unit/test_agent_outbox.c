@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_outbox.c - batches, frames, the spool file, and what is safe. */
+/* test_agent_outbox.c - batches, frames, the spool file, and which records are safe. */
 #include <string.h>
 
 #include "common/clock.h"
 #include "tests/unit/spool_dir.h"
 
-/* Sends everything there is: the sequence numbers must go on without a gap from `from`. */
+/* Sends everything: the sequence numbers must continue from `from` without a gap. */
 static uint64_t pull(struct outbox *o, uint64_t from)
 {
 	const unsigned char *p;
@@ -33,7 +33,7 @@ static void sweep(void)
 	free(names);
 }
 
-/* By type: what a spool file holds. */
+/* Counts the frames of a type in a spool file. */
 static int count_frames(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
 			size_t raw_bytes)
 {
@@ -88,7 +88,7 @@ static void test_memory(void **state)
 	outbox_release(&o);
 }
 
-/* Of the oldest frame in memory; a clock that was read before is no age. */
+/* Of the oldest frame in memory; an earlier clock value gives 0. */
 static void test_age(void **state)
 {
 	struct outbox o;
@@ -129,7 +129,7 @@ static void test_spool(void **state)
 	outbox_flush(&o);
 	outbox_rewind(&o, 0);
 	assert_int_equal(pull(&o, 0), 11);
-	/* The connection breaks; the collector has 4; meanwhile more is spooled. */
+	/* The connection breaks when the collector has 4; meanwhile more is spooled. */
 	outbox_spill(&o);
 	add(&o, OUTBOX_RECORD, 11);
 	outbox_flush(&o);
@@ -140,7 +140,7 @@ static void test_spool(void **state)
 	assert_false(outbox_is_empty(&o));
 	outbox_acked(&o, 12);
 	assert_true(outbox_is_empty(&o));
-	/* And a second file when it is needed again. */
+	/* A second file when it is needed again. */
 	add(&o, OUTBOX_RECORD, 12);
 	outbox_flush(&o);
 	outbox_spill(&o);
@@ -151,7 +151,7 @@ static void test_spool(void **state)
 	outbox_release(&o);
 }
 
-/* Somebody clears the folder: what is in the file can be sent as long as its agent lives. */
+/* The folder is emptied: the open file's contents can be sent as long as its agent lives. */
 static void test_removed_spool(void **state)
 {
 	struct outbox o;
@@ -192,7 +192,7 @@ static void test_full_spool(void **state)
 	assert_in_range(o.dropped, 1, 15);
 	assert_int_equal(in_file(&o, CREMA_FRAME_DATA) + o.dropped, 30);
 	assert_in_range(o.file.size, 1000, 2000);
-	/* A worker's last records are kept whatever the bound. */
+	/* A worker's last records are kept regardless of the limit. */
 	dropped = o.dropped;
 	size = o.file.size;
 	o.is_last = true;
@@ -205,7 +205,7 @@ static void test_full_spool(void **state)
 	assert_true(o.file.size > size + 30 * 56);
 	outbox_release(&o);
 	sweep();
-	/* What was given up on its way arrived, or was lost with its connection. */
+	/* What was discarded while being sent either arrived, or was lost with its connection. */
 	outbox_init(&o, worker, 1, dir, false);
 	o.spool_max = 100;
 	for (uint64_t i = 0; i < 6; i++) {
@@ -223,7 +223,7 @@ static void test_full_spool(void **state)
 	assert_int_equal(o.dropped, 2);
 	outbox_release(&o);
 	sweep();
-	/* No directory that can be made: memory is bounded. */
+	/* The directory cannot be created: memory is limited. */
 	outbox_init(&o, worker, 1, "/proc/nowhere", false);
 	o.memory_max = 2000;
 	for (uint64_t i = 0; i < 100; i++) {
@@ -239,7 +239,7 @@ static void test_full_spool(void **state)
 	outbox_release(&o);
 }
 
-/* Memory only, and full: what a later record replaces goes first, then the oldest. */
+/* Memory only, and full: records that a later one replaces are dropped first, then the oldest. */
 static void test_what_goes_first(void **state)
 {
 	struct outbox o;
@@ -265,7 +265,7 @@ static void test_what_goes_first(void **state)
 	outbox_release(&o);
 }
 
-/* A message that no frame has room for is one record dropped, and nothing waits for it. */
+/* A message that does not fit into any frame is one dropped record, and nothing waits for it. */
 static void test_too_large(void **state)
 {
 	char *large = calloc(1, CREMA_FRAME_RAW_MAX + 1);
@@ -285,7 +285,7 @@ static void test_too_large(void **state)
 	assert_true(outbox_is_safe(&o, ticket) && outbox_is_empty(&o));
 	add(&o, OUTBOX_RECORD, 1);
 	outbox_flush(&o);
-	assert_int_equal(pull(&o, 0), 1); /* it took no number */
+	assert_int_equal(pull(&o, 0), 1); /* it used no number */
 	assert_int_equal(o.dropped, 1);
 	outbox_release(&o);
 	free(large);
@@ -311,7 +311,7 @@ static void test_destination(void **state)
 	assert_false(o.file_dirty);
 	outbox_acked(&o, 1);
 	assert_int_equal(files(), 1);
-	make_hello(&hello); /* a later one: with new facts */
+	make_hello(&hello); /* a later one, with new facts */
 	assert_int_equal(outbox_hello(&o, hello.data, hello.len), 0);
 	outbox_release(&o);
 	assert_int_equal(in_file(&o, CREMA_FRAME_DATA), 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_agent_times.c - when the agent connects, asks for the time, gives up and takes over: at
- * moments that the test names. */
+/* test_agent_times.c - when the agent connects, requests the time, gives up and takes over, with
+ * clocks that the test sets. */
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -8,7 +8,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Every failed attempt doubles the pause, from a quarter of a second to five seconds. */
+/* Each failed attempt doubles the pause, from a quarter of a second to five seconds. */
 static void test_pauses(void **state)
 {
 	static const unsigned int pause_ms[] = {250, 500, 1000, 2000, 4000, 5000, 5000};
@@ -39,7 +39,7 @@ static void test_pauses(void **state)
 	hang_up(&c);
 }
 
-/* At one moment of the agent's clock, until the condition. */
+/* Serves at a fixed time of the agent's clock until the condition holds. */
 #define SERVE_UNTIL(condition)                                                                     \
 	for (int i_ = 0; i_ < 3000 && !(condition); i_++) {                                        \
 		uplink_run(&s.u, now);                                                             \
@@ -48,7 +48,7 @@ static void test_pauses(void **state)
 	}                                                                                          \
 	assert_true(condition)
 
-/* A round that was broken off begins again; the offset is wrong by no more than is said. */
+/* An interrupted round starts again; the offset's error is within the reported limit. */
 static void test_clock_rounds(void **state)
 {
 	uint64_t now = SECOND, real = clock_real_ns(), boot = clock_boot_ns();
@@ -76,7 +76,7 @@ static void test_clock_rounds(void **state)
 	site_stop(&s);
 }
 
-/* A collector that takes records and acknowledges none for 20 s is given up. */
+/* A collector that receives records and acknowledges none for 20 s is dropped. */
 static void test_silence(void **state)
 {
 	uint64_t now = SECOND;
@@ -103,7 +103,7 @@ static void test_silence(void **state)
 	site_stop(&s);
 }
 
-/* Each step of the handshake may take 5 s, not all of them together. */
+/* Each step of the handshake may take 5 s; that is not a limit for all of them. */
 static void test_slow_handshake(void **state)
 {
 	static const enum uplink_state steps[] = {UPLINK_CHALLENGED, UPLINK_PROVING,
@@ -133,7 +133,7 @@ static void test_slow_handshake(void **state)
 	}
 }
 
-/* A collector that is too busy to accept anybody: as a step of the handshake. */
+/* A collector that is too busy to accept connections: has the same limit as a handshake's step. */
 static void test_no_answer_to_connect(void **state)
 {
 	uint64_t now = SECOND;
@@ -158,7 +158,7 @@ static void test_no_answer_to_connect(void **state)
 	site_stop(&s);
 }
 
-/* An empty folder is looked at each 10 s; a file that does not get through in 60 s is left to
+/* An empty folder is checked every 10 s; a file that cannot be sent within 60 s is left to
  * others. */
 static void test_takeover_times(void **state)
 {
@@ -176,7 +176,7 @@ static void test_takeover_times(void **state)
 	outbox_init(&o, worker, 1, dir, false);
 	make_hello(&hello);
 	outbox_hello(&o, hello.data, hello.len);
-	for (uint64_t i = 0; i < 3; i++) { /* a frame each */
+	for (uint64_t i = 0; i < 3; i++) { /* one frame each */
 		add(&o, OUTBOX_RECORD, i);
 		outbox_flush(&o);
 		assert_int_equal(outbox_spill(&o), 0);

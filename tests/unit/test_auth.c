@@ -80,7 +80,7 @@ static void test_token(void **state)
 	close(fd);
 	assert_int_equal(auth_token_read(&b, path), -EINVAL);
 	assert_int_equal(auth_token_read(&b, dir), -EINVAL);
-	assert_int_equal(auth_token_renew(&b, path), 0); /* also of one that is no token */
+	assert_int_equal(auth_token_renew(&b, path), 0); /* including a file without a token */
 	assert_string_not_equal(a.text, b.text);
 	assert_int_equal(auth_token_renew(&a, path), 0);
 	assert_string_not_equal(a.text, b.text);
@@ -97,7 +97,7 @@ static void test_token(void **state)
 	rmdir(path);
 }
 
-/* RFC 4231 is for other lengths, so: the same twice, and every input matters. */
+/* RFC 4231 is for other lengths, so the test is: the same result twice, and each input matters. */
 static void test_mac(void **state)
 {
 	struct auth_token t = {"0123456789abcdef", 16};

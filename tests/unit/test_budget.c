@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_budget.c - threads x wall time = CPU + waits + unclassified + idle, worked by hand. */
+/* test_budget.c - threads x wall time = CPU + waits + unclassified + idle, computed by hand. */
 #include <jansson.h>
 #include <math.h>
 
@@ -73,7 +73,7 @@ static void test_an_unknown_class_is_in_unclassified(void **state)
 	fx_free(fx);
 }
 
-/* More tasks at once than threads were seen: nothing was idle. */
+/* More concurrent tasks than threads were reported: none was idle. */
 static void test_never_less_than_the_tasks(void **state)
 {
 	struct fixture *fx = fx_new();

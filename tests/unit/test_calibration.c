@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_calibration.c - verdicts: their text and file, to what they apply, and how they are reached.
- */
+/* test_calibration.c - verdicts: text and file, the mounts that they apply to, and how they are
+ * derived. */
 #include "tests/unit/fake_shm.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static void test_mounts(void **state)
 	assert_true(mounts_options(&m, options));
 	assert_string_equal(options, "rw,vers=4.2,rsize=1048576,local_lock=none");
 	assert_false(mounts_find(all, makedev(0, 99), &m));
-	/* Every beginning of it, right before a page that cannot be read. */
+	/* Each prefix, directly before an unreadable page. */
 	for (size_t n = 0; n < sizeof(mountinfo); n++) {
 		char *copy = malloc(n ? n : 1);
 
@@ -97,7 +97,7 @@ static void test_text(void **state)
 	v = wrong;
 	assert_true(calibration_find(&b, &v));
 	assert_string_equal(calibration_figures(figures, &v), "charged 0 of 64 MiB (small reads)");
-	/* Whatever is cut, added or changed: a damaged file has no verdict. */
+	/* Whatever is truncated, added or changed: a damaged file has no verdict. */
 	for (size_t n = 0; n < b.len; n++) {
 		assert_int_equal(calibration_check((char *)b.data, n), -EBADMSG);
 		b.data[n] ^= 1;
@@ -175,7 +175,7 @@ static void test_kinds(void **state)
 	assert_int_equal(calibration_kind(FSKIND_UNKNOWN, 0x6969, NULL), FSKIND_UNKNOWN);
 }
 
-/* The file system of /tmp with another type, as the shim may find one, and its real mount. */
+/* The file system of /tmp with another type, as the shim may see it, and its real mount. */
 static enum fskind kind_in_agent(struct fake *f, int64_t f_type, const char *path,
 				 const char **figures)
 {
@@ -252,13 +252,13 @@ static void test_judgment(void **state)
 	assert_false(judged(result(0, 64, 64), result(0, 64, 64), none, 1));
 	assert_false(judged(result(128, 64, 64), result(128, 64, 64), none, 1));
 	assert_false(judged(result(64, 64, 96), result(64, 64, 96), none, 1));
-	/* What is read past the page cache is not in it: 0 = 0 proves nothing. */
+	/* Direct reads bypass the page cache: 0 = 0 proves nothing. */
 	assert_false(judged(result(0, 64, 0), result(0, 64, 0), none, 1));
 	assert_true(judged(none, none, none, 1)); /* a cached file */
 	/* The right sum, charged to the wrong thread. */
 	assert_true(judged(result(64, 64, 64), result(32, 32, 32), result(32, 32, 32), 2));
 	assert_false(judged(result(64, 64, 64), result(64, 32, 32), result(0, 32, 32), 2));
-	/* Compressed: by the device, which must be the file's. */
+	/* Compressed: compared with the device's count, which must match the file's. */
 	device.has_device = true;
 	device.device_bytes = 10;
 	assert_true(judged(device, device, none, 1));
@@ -289,13 +289,13 @@ static void test_cold(void **state)
 	assert_true(cold_resident(&c, 0, c.size) > 0);
 	assert_int_equal(cold_drop(&c), 0);
 	assert_int_equal(cold_resident(&c, 0, c.size), 0);
-	/* A mapped page stays, so the file is written past the cache. */
+	/* A mapped page stays cached, so the file is rewritten past the cache. */
 	map = mmap(NULL, MIB, PROT_READ, MAP_SHARED, c.fd[1], 0);
 	assert_true(map != MAP_FAILED);
 	(void)*(volatile char *)map;
 	assert_true(cold_resident(&c, 0, c.size) > 0);
 	assert_int_equal(cold_drop(&c), 0);
-	/* Nor does that help for what is only read. */
+	/* That does not help for a file that cannot be written. */
 	(void)*(volatile char *)map;
 	c.made = false;
 	assert_int_equal(cold_drop(&c), -EBUSY);

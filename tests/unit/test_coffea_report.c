@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_coffea_report.c - the whole report from files, and coffea's own report beside it. */
+/* test_coffea_report.c - the complete report from files, with coffea's own report. */
 #include <errno.h>
 #include <jansson.h>
 #include <unistd.h>

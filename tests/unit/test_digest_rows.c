@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_digest_rows.c - digests read without a JSON tree are what the tree has. */
+/* test_digest_rows.c - digests read without a JSON tree equal those in the tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void test_none(void **state)
 	buf_release(&rest);
 }
 
-/* What a JSON parser may see in another way, or refuse. */
+/* Text that a JSON parser may read differently, or refuse. */
 static void test_left_to_the_parser(void **state)
 {
 	static const char *const lists[] = {
@@ -146,7 +146,7 @@ static void check_worker(const char *json, size_t bad)
 
 #define OUTSIDE "[\"get-data\", null, null, \"serialize\", \"seconds\", 9]"
 
-/* The same model both ways; and what is broken elsewhere is a bad record. */
+/* Both ways give the same model; damage elsewhere makes a bad record. */
 static void test_both_ways(void **state)
 {
 	(void)state;

@@ -17,7 +17,7 @@
 
 #define STRANGER 65534
 
-/* A folder of its own that others may enter, else nothing below it could be reached by them. */
+/* A folder that others may enter; otherwise they could not reach anything below it. */
 static char base[PATH_MAX];
 
 static const char *below(const char *name)
@@ -74,7 +74,7 @@ static void others_must_not_write(void **state)
 	assert_int_equal(dirs_make_own(below("all")), -EPERM);
 	assert_non_null(
 		strstr(dirs_explain(line, sizeof(line), -EPERM, below("all")), "chmod o-w"));
-	/* what is in it could be renamed, and another put there */
+	/* its contents could be renamed and replaced */
 	assert_int_equal(dirs_make_own(below("all/inside")), -EPERM);
 	assert_int_equal(dirs_make(below("all/inside")), -EPERM);
 	made("sticky", 01777);
@@ -82,11 +82,11 @@ static void others_must_not_write(void **state)
 	assert_non_null(
 		strstr(dirs_explain(line, sizeof(line), -EPERM, below("sticky")), "chmod go-w"));
 	assert_int_equal(dirs_make_own(below("sticky/inside")), 0);
-	/* nobody else gets to what is below a private folder */
+	/* others cannot reach anything below a private folder */
 	made("private", 0700);
 	made("private/all", 0777);
 	assert_int_equal(dirs_make_own(below("private/all/inside")), 0);
-	/* but a private one can itself be replaced where others may write */
+	/* but a private folder can be replaced if its parent is writable for others */
 	made("all/private", 0700);
 	assert_int_equal(dirs_make_own(below("all/private/inside")), -EPERM);
 }
@@ -114,7 +114,8 @@ static void of_another_user(void **state)
 	assert_int_equal(dirs_make_own(below("theirs")), -EPERM);
 	assert_non_null(
 		strstr(dirs_explain(line, sizeof(line), -EPERM, below("theirs")), "uid 65534"));
-	/* root's is fine for a user: a service's folder, a volume of a container's group */
+	/* root's folders are fine for a user: a service's folder, a volume of a container's
+	 * group */
 	made("roots", 0775);
 	made("group", 0775);
 	made("upg", 0775);
@@ -128,7 +129,7 @@ static void of_another_user(void **state)
 	assert_int_equal(seteuid(0), 0);
 }
 
-/* Whoever owns a folder can rename what is in it, sticky or not. */
+/* A folder's owner can rename its contents, sticky or not. */
 static void outputs_below_another_users_folder(void **state)
 {
 	char line[PATH_MAX + 128];
@@ -154,18 +155,19 @@ static void outputs_below_another_users_folder(void **state)
 	assert_non_null(strstr(line, "uid 65534"));
 	assert_int_equal(chmod(below("bobs"), 01777), 0);
 	assert_int_equal(dirs_make_output(below("bobs/mine")), -EPERM);
-	/* a batch system's scratch folder is its job's own, in one of the system's account */
+	/* a batch system's scratch folder belongs to the job, inside a folder of a system
+	 * account */
 	assert_int_equal(dirs_make_output(below("daemons/job")), 0);
 	assert_int_equal(dirs_make_output(below("own/out")), 0);
-	/* records may be there: a spool that is refused would be lost with its job */
+	/* there may be records: those in a refused spool would be lost with its job */
 	assert_int_equal(chmod(below("bobs"), 0755), 0);
 	assert_int_equal(dirs_make_own(below("bobs/mine")), 0);
-	/* root's folders on the way are fine for a user */
+	/* root's folders in the path are fine for a user */
 	assert_int_equal(chown(below("bobs/mine"), STRANGER, STRANGER), 0);
 	assert_int_equal(seteuid(STRANGER), 0);
 	assert_int_equal(dirs_make_output(below("bobs/mine")), 0);
 	assert_int_equal(seteuid(0), 0);
-	/* but not what a private folder of ours keeps from everybody else */
+	/* a private folder of ours protects what is below it */
 	made("closed", 0700);
 	made("closed/bobs", 0755);
 	made("closed/bobs/mine", 0755);

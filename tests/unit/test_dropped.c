@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_dropped.c - what is left of dropped runs: written, read again, and whose tasks it leaves
- * out. */
+/* test_dropped.c - the remains of dropped runs: written, read back, and whose tasks they
+ * exclude. */
 #include "report_fixture.h"
 
 #include "collector/model/dropped.h"
 
 #define SECOND UINT64_C(1000000000)
 
-/* A dropped run of 2 s from `start` on, into the model as its journal has it. */
+/* Feeds the model a dropped run of 2 s from `start` on, as its journal has it. */
 static void feed_run(struct fixture *fx, const char *id, const char *span, bool plain,
 		     uint64_t start)
 {
@@ -71,8 +71,8 @@ static void what_is_written_is_read(void **state)
 	fx_free(fx);
 }
 
-/* By its span; where spans say too little, or there are none, by its time and a second around it.
- */
+/* By its span; if spans do not identify it, or there are none, by its time and a second around
+ * it. */
 static void tasks_of_dropped_runs_are_left_out(void **state)
 {
 	static const struct {

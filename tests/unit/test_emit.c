@@ -121,7 +121,7 @@ static void test_hostile_text(void **state)
 	emit_end(&o.j);
 	root = parse(&o);
 	assert_int_equal(json_array_size(root), n + 3);
-	for (i = 0; i < 7; i++) /* the well-formed ones come back as they were */
+	for (i = 0; i < 7; i++) /* the valid ones are unchanged */
 		assert_string_equal(json_string_value(json_array_get(root, i)), hostile[i]);
 	assert_string_equal(json_string_value(json_array_get(root, 7)), "\xef\xbf\xbd\xef\xbf\xbd");
 	assert_string_equal(json_string_value(json_array_get(root, n)), big);
@@ -295,7 +295,8 @@ static void is_read_back(double v)
 	buf_release(&o.b);
 }
 
-/* Nanoseconds as seconds are what a person would write; every double comes back as it was. */
+/* Nanoseconds as seconds are printed as a person would write them; every double is read back
+ * exactly. */
 static void test_real_numbers_are_read_back(void **state)
 {
 	static const struct {
@@ -346,8 +347,8 @@ static bool is_nanoseconds(double v)
 	return fabs(v) < 4194304 && (double)(uint64_t)(fabs(v) * 1e9 + 0.5) / 1e9 == fabs(v);
 }
 
-/* The fewest of 15, 16 and 17 digits that are read back, all 17 of large ones: as C's library
- * writes them. */
+/* The fewest of 15, 16 and 17 digits that are read back exactly, and all 17 for large numbers: as
+ * C's library writes them. */
 static void is_what_c_writes(double v)
 {
 	char text[40];

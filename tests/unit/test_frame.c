@@ -18,7 +18,7 @@
 
 static const uint8_t worker[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 255};
 
-/* Copies bytes to the end of a page that an unreadable one follows: an over-read crashes. */
+/* Copies bytes to the end of a page that precedes an unreadable one: an over-read crashes. */
 static unsigned char *fence(const void *p, size_t n, void **map, size_t *size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (n + page - 1) / page * page;
@@ -65,7 +65,7 @@ static void round_trip(const void *raw, size_t n, bool zlib)
 	buf_release(&scratch);
 }
 
-/* Though zlib would make less of it. */
+/* Stored uncompressed although zlib would make it smaller. */
 static void stored_as_it_is(const void *raw, size_t n)
 {
 	struct crema_frame_header h = frame_head(CREMA_FRAME_DATA, worker, 77);
@@ -146,7 +146,7 @@ static void test_every_bit(void **state)
 
 		out.data[bit / 8] ^= (unsigned char)(1u << bit % 8);
 		rc = frame_decode(&f, out.data, out.len);
-		/* A larger length asks for more bytes; everything else shows at once. */
+		/* A larger length requires more bytes; everything else is detected at once. */
 		assert_true(rc == -EBADMSG || rc == -EAGAIN);
 		if (rc == -EAGAIN)
 			assert_in_range(bit / 8, offsetof(struct crema_frame_header, flags),
@@ -200,7 +200,7 @@ static void test_version(void **state)
 	buf_release(&out);
 }
 
-/* A valid crc over a payload that inflates to more, or less, than it says. */
+/* A valid CRC over a payload that inflates to more, or less, than its header states. */
 static void test_bombs(void **state)
 {
 	struct buf out = BUF_INIT, scratch = BUF_INIT;
@@ -306,8 +306,8 @@ static void test_get(void **state)
 	buf_release(&b);
 }
 
-/* One item of each kind, with the bytes that the format gives it: whole, one short, one too many.
- */
+/* One item of each kind, with the bytes that the format defines: complete, one short, one too
+ * many. */
 static void test_sizes_of_items(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_framefile.c - files of frames, damaged ones too. */
+/* test_framefile.c - files of frames, including damaged ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -132,7 +132,7 @@ static void test_every_tail(void **state)
 		assert_int_equal(framefile_read(f.path, note, &s, &st), 0);
 		assert_int_equal(s.n, st.frames);
 		assert_true(s.n < 2);
-		/* Cut exactly behind a frame there is nothing to complain about. */
+		/* A file that ends exactly after a frame is not damaged. */
 		assert_int_equal(st.truncated, st.bytes_skipped != 0);
 	}
 	assert_true(st.no_header);
@@ -188,8 +188,8 @@ static void test_garbage(void **state)
 	assert_int_equal(framefile_read("/nonexistent/x", note, &s, &st), -ENOENT);
 }
 
-/* Whole by its sum, but what it holds does not inflate: skipped, and the place and the bytes are
- * noted. */
+/* Its checksum is valid, but its contents do not inflate: skipped, with offset and bytes
+ * recorded. */
 static void test_not_inflatable(void **state)
 {
 	struct crema_frame_header h;
@@ -246,7 +246,8 @@ static void test_growing(void **state)
 	framefile_close(&f);
 }
 
-/* What a name may lead to that is no file: neither waited for nor read without an end. */
+/* A name may lead to something that is not a regular file: it must not block, or be read
+ * forever. */
 static void test_no_file(void **state)
 {
 	struct framefile_stats st;
@@ -271,7 +272,7 @@ static void test_no_file(void **state)
 	assert_int_equal(s.n, 0);
 }
 
-/* A write that stops half way leaves nothing behind. */
+/* A write that fails midway leaves nothing behind. */
 static void test_full_disk(void **state)
 {
 	struct rlimit was, now;
@@ -298,7 +299,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(st.bytes_skipped, 0);
 }
 
-/* All files that are frames, to the byte, and no others. */
+/* All files of frames, exact to the byte, and no others. */
 static void test_sizes(void **state)
 {
 	static const char text[3000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_groups.c - attempts by a key: sums, the longest one, and the order of tables. */
+/* test_groups.c - attempts grouped by a key: sums, the longest attempt, and the order of tables. */
 #include "report_fixture.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void test_sums_and_order(void **state)
 	fx_free(fx);
 }
 
-/* Either may be asked of first, and neither comes before its equal. */
+/* In either order, and equal ones compare as equal. */
 static void test_by_wall(void **state)
 {
 	struct group longer = {.t.wall = 2}, shorter = {.t.wall = 1}, as_short = shorter;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_heap.c - what the allocator holds, against malloc_trim() and mallinfo2() in that process. */
+/* test_heap.c - the allocator's memory, against malloc_trim() and mallinfo2() in that process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #define MB (1u << 20)
 #define BLOCKS 400000
 
-/* A process with a heap, which does one thing more after each byte that it gets, and answers. */
+/* A process with a heap, which takes one more step for each byte that it receives, and replies. */
 struct other {
 	int pid, to, from;
 };
@@ -33,7 +33,7 @@ struct plan {
 static void *block[BLOCKS];
 static const struct plan *plan;
 
-/* Half of the blocks are free again, at random. */
+/* Random half of the blocks is freed. */
 static void *fill(void *arg)
 {
 	size_t n = plan->total / plan->block, i;
@@ -78,7 +78,7 @@ static void live(const struct other *o)
 	while (read(o->from, &c, 1) == 1) {
 		if (c == 't')
 			malloc_trim(0);
-		if (c == 'b') /* the size word of a block that is in use */
+		if (c == 'b') /* the size word of a block in use */
 			for (size_t i = 0; i < BLOCKS; i++)
 				if (block[i])
 					((uint64_t *)block[i])[-1] = 0x123451;
@@ -108,7 +108,7 @@ static struct other begin(const struct plan *p)
 	return o;
 }
 
-/* fordblks when it has done so. */
+/* Requests a step; returns fordblks after it. */
 static uint64_t tell(const struct other *o, char what)
 {
 	uint64_t v = 0;
@@ -127,7 +127,7 @@ static void end(const struct other *o)
 	close(o->from);
 }
 
-/* smaps, since RssAnon of status may lag behind by a batch of pages for each thread. */
+/* smaps, as RssAnon in status may lag by a batch of pages per thread. */
 static uint64_t anonymous(int pid)
 {
 	char text[4096];
@@ -184,7 +184,7 @@ static void test_trim(void **state)
 	}
 }
 
-/* Blocks without a header that makes sense are unknown, not 0. */
+/* If block headers are implausible the sums are unknown, not 0. */
 static void test_broken(void **state)
 {
 	static const struct plan p = {20000, 10 * MB, false};

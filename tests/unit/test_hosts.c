@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_hosts.c - workers by the host and by the network that they share. */
+/* test_hosts.c - workers grouped by host and by the network that they share. */
 #include "collector/metrics/metrics_hosts.h"
 #include "report_fixture.h"
 
-/* "1: 1 3, 2: 2": the groups by their first workers, and their members. */
+/* "1: 1 3, 2: 2": the groups by their first workers, with their members. */
 static const char *groups(const struct hosts *hosts, enum sharing by, char *out, size_t size)
 {
 	const struct host *h;
@@ -43,7 +43,8 @@ static void test_groups_are_by_boot_id_and_by_namespace_of_it(void **state)
 			    "1: 1 2, 3: 3 6, 4: 4, 5: 5");
 	hosts_free(hosts);
 
-	/* Of the run are 2 and 3 only: whoever shares a host with them has sent samples of it. */
+	/* Only 2 and 3 belong to the run: workers that share a host with them have sent its
+	 * samples. */
 	fx->runs.v[0].workers.v[0] = fx->m.workers.v[1];
 	fx->runs.v[0].workers.v[1] = fx->m.workers.v[2];
 	fx->runs.v[0].workers.n = 2;
@@ -56,7 +57,7 @@ static void test_groups_are_by_boot_id_and_by_namespace_of_it(void **state)
 	fx_free(fx);
 }
 
-/* Sums of different sets of mounts do not compare, although each of them grows. */
+/* Sums over different sets of mounts cannot be compared, although each of them grows. */
 static void test_mounts_that_come_and_go(void **state)
 {
 	struct fixture *fx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_journal.c - segments, hellos, a disk that is full, damaged segments. */
+/* test_journal.c - segments, hellos, a full disk, damaged segments. */
 #include "fixture_journal.h"
 
 #include <signal.h>
@@ -50,7 +50,7 @@ static uint64_t oldest_of(struct store *store)
 	return stats.oldest_ns;
 }
 
-/* Without a look at the directory: what somebody else does there is seen only then. */
+/* Without reading the directory: changes by others are only noticed when it is read. */
 static void its_size_is_known(void **state)
 {
 	struct store store = {.config.segment_bytes = 3000};
@@ -69,7 +69,7 @@ static void its_size_is_known(void **state)
 		sizes_are(&store, 0);
 	}
 	assert_int_equal(journal_close(store.journal), 0);
-	store_open(&store); /* earlier collectors' are part of it */
+	store_open(&store); /* those of earlier collectors are included */
 	sizes_are(&store, 0);
 	assert_int_equal(oldest_of(&store), first);
 	snprintf(path, sizeof(path), "%s/%020d-other.crema", store.dir, 1);
@@ -121,7 +121,7 @@ static void a_torn_segment_is_left_alone(void **state)
 	store_release(&store);
 }
 
-/* A real failing write(): a limit on the file size, in the middle of a batch. */
+/* A write() that really fails: a limit on the file size, in the middle of a batch. */
 static void a_failed_write_is_tried_again_and_tears_nothing(void **state)
 {
 	struct store store = {.config.segment_bytes = 0};
@@ -146,7 +146,7 @@ static void a_failed_write_is_tried_again_and_tears_nothing(void **state)
 	assert_int_equal(store_flush(&store), -EFBIG);
 	seen = scan(store.dir);
 	assert_string_equal(seen.order, "HD");
-	assert_int_equal(seen.warnings, 0); /* the half that was written is cut off again */
+	assert_int_equal(seen.warnings, 0); /* the partial write was truncated */
 	setrlimit(RLIMIT_FSIZE, &before);
 	assert_int_equal(store_flush(&store), 0);
 	assert_int_equal(store_add(&store), 0);
@@ -162,7 +162,7 @@ static void a_failed_write_is_tried_again_and_tears_nothing(void **state)
 
 static char sick[PATH_MAX];
 
-/* A disk that an error has made read-only: one file never takes anything again. */
+/* A disk that became read-only after an error: one file accepts nothing more. */
 static int append_elsewhere(struct framefile *file, const void *frames, size_t bytes)
 {
 	return strcmp(file->path, sick) ? framefile_append(file, frames, bytes) : -EROFS;
@@ -192,16 +192,16 @@ static void a_file_that_stays_read_only_is_left(void **state)
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), -EROFS);
 	assert_int_equal(store_add(&store), -EAGAIN);
-	assert_int_equal(store_flush(&store), 0); /* the folder takes a new file */
+	assert_int_equal(store_flush(&store), 0); /* the folder accepts a new file */
 	assert_int_equal(journal_written(store.journal), journal_taken(store.journal));
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
 	journal_get_stats(store.journal, &stats);
 	assert_int_equal(stats.segments, 2);
 	assert_int_equal(stats.failures, 1);
-	/* What was queued had its worker's HELLO in the segment before. */
+	/* The HELLO for the queued data was in the previous segment. */
 	assert_string_equal(scan(store.dir).order, "HDDHD");
-	/* One that never took a frame does not stay. */
+	/* A segment that never accepted a frame is removed. */
 	journal_next_segment(store.journal);
 	assert_int_equal(store_add(&store), 0);
 	newest(&store, sick, sizeof(sick));
@@ -227,7 +227,7 @@ static void a_removed_segment_takes_nothing_more(void **state)
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
 	assert_string_equal(scan(store.dir).order, "HD");
-	/* The folder has gone as well: nothing is taken until it is there again. */
+	/* The folder is gone as well: nothing is accepted until it exists again. */
 	newest(&store, path, sizeof(path));
 	unlink(path);
 	snprintf(away, sizeof(away), "%s.away", store.dir);
@@ -262,7 +262,7 @@ static void memory_is_bounded_while_it_is_stuck(void **state)
 		;
 	assert_in_range(i, 1, 8999);
 	journal_get_stats(store.journal, &stats);
-	/* As much again may have been queued during the write that failed. */
+	/* The same amount may have been queued during the write that failed. */
 	assert_in_range(stats.queued_bytes, JOURNAL_QUEUE_BYTES,
 			(fixture_ring ? 2 : 1) * JOURNAL_QUEUE_BYTES + 2 * store.data.len);
 	setrlimit(RLIMIT_FSIZE, &before);
@@ -270,7 +270,7 @@ static void memory_is_bounded_while_it_is_stuck(void **state)
 	store_release(&store);
 }
 
-/* What is acknowledged: what the file holds, and in the order in which it was taken. */
+/* Acknowledged is what the file holds, in the order in which it was received. */
 static void what_is_written_can_be_read(void **state)
 {
 	struct store store = {.config.segment_bytes = 0};

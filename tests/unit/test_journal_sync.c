@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_journal_sync.c - the disk is asked to keep what was written; slowly; and does not. */
+/* test_journal_sync.c - syncing the journal: normally, slowly, and with errors. */
 #include "fixture_journal.h"
 
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ static void each_second_the_disk_is_asked_to_keep_it(void **state)
 	for (i = 0; i < 5; i++)
 		assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
-	/* The three segments; one more where the disk was asked between two of the writes. */
+	/* The three segments; one more if a sync came between two of the writes. */
 	for (i = 0; i < 1000 && stats.syncs < 3; i++) {
 		assert_int_equal(loop_turn(store.loop, 10), 0);
 		journal_get_stats(store.journal, &stats);
@@ -79,13 +79,13 @@ static void a_slow_disk_holds_up_nobody(void **state)
 	assert_true(clock_mono_ns() - start < 200000000);
 	assert_int_equal(__atomic_load_n(&slow_sync_calls, __ATOMIC_RELAXED), 0);
 	assert_int_equal(journal_close(store.journal), 0);
-	assert_true(slow_sync_calls >= (int)stats.segments); /* each was synced in the end */
+	assert_true(slow_sync_calls >= (int)stats.segments); /* each was eventually synced */
 	store_release(&store);
 }
 
-/* A disk that loses what it is given, and says so once of a file. */
+/* A disk that loses data, and reports it once per file. */
 static int disk_error;
-static ino_t told; /* the first file it said it of, 0: none yet */
+static ino_t told; /* the first file with the error; 0: none yet */
 
 static int forgetful_sync(int fd)
 {
@@ -106,7 +106,7 @@ static void disk_says(int error)
 	__atomic_store_n(&disk_error, error, __ATOMIC_RELEASE);
 }
 
-/* Until the journal's next try gives this. */
+/* Until the journal's next attempt returns this. */
 static void flush_until(struct store *store, int want)
 {
 	int i;
@@ -149,7 +149,7 @@ static void what_a_disk_did_not_keep_stops_the_acknowledging(void **state)
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
 	flush_until(&store, -EIO);
-	/* What was taken before it was known waits; nothing more is taken. */
+	/* What was received before the error waits; nothing more is accepted. */
 	assert_int_equal(store_add(&store), -EAGAIN);
 	assert_true(journal_is_stuck(store.journal));
 	written = journal_written(store.journal);
@@ -157,7 +157,7 @@ static void what_a_disk_did_not_keep_stops_the_acknowledging(void **state)
 	journal_get_stats(store.journal, &stats);
 	assert_int_equal(stats.unsynced_bytes, store.data.len);
 	assert_int_equal(stats.failures, 1);
-	/* The first file says 0 again by now: that proves nothing. */
+	/* Syncing the first file succeeds again by now: that proves nothing. */
 	for (int i = 0; i < 3; i++) {
 		settle_syncs(&store);
 		assert_int_equal(store_flush(&store), -EIO);
@@ -170,13 +170,14 @@ static void what_a_disk_did_not_keep_stops_the_acknowledging(void **state)
 	assert_int_equal(stats.error, 0);
 	assert_int_equal(stats.failures, 1);
 	assert_int_equal(stats.unsynced_bytes, store.data.len);
-	/* In a segment of its own, with its worker's HELLO; those that took nothing are gone. */
+	/* In a separate segment, with its worker's HELLO; segments that accepted nothing are
+	 * gone. */
 	assert_string_equal(scan(store.dir).order, "HDDHD");
 	assert_int_equal(journal_close(store.journal), 0);
 	store_release(&store);
 }
 
-/* One without a name: nothing is left of it. */
+/* A file without a name: nothing remains of it. */
 static int new_file(void)
 {
 	return memfd_create("segment", MFD_CLOEXEC);
@@ -194,8 +195,7 @@ static void wait_for_sync(struct journal_sync *sync, uint64_t n)
 	assert_int_equal(syncs, n);
 }
 
-/* Bytes that come into the file after the failure are kept, and nothing is known of those before.
- */
+/* Bytes written to the file after the failure are kept; the earlier ones are unknown. */
 static void only_another_file_shows_that_the_disk_works(void **state)
 {
 	struct store store = {.config.segment_bytes = 0};
@@ -236,7 +236,7 @@ static void what_was_queued_waits_for_the_disk(void **state)
 	(void)state;
 	told = 0;
 	disk_says(EDQUOT);
-	store_init(&store); /* the file itself cannot be kept */
+	store_init(&store); /* the file itself cannot be stored */
 	assert_int_equal(store_add(&store), 0);
 	before = journal_written(store.journal);
 	settle_syncs(&store);
@@ -250,7 +250,7 @@ static void what_was_queued_waits_for_the_disk(void **state)
 	store_release(&store);
 }
 
-/* Some file systems have no fdatasync: nothing says that they lost anything. */
+/* Some file systems lack fdatasync: that does not mean that they lost anything. */
 static void a_disk_that_cannot_be_asked_is_believed(void **state)
 {
 	struct store store = {.config = {.sync_ms = 3, .sync = forgetful_sync}};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_live_json.c - the rows of workers in live.json: names that would end a text, and numbers. */
+/* test_live_json.c - the rows of workers in live.json: names that could end a string, and
+ * numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +98,7 @@ static void texts_and_numbers(void **state)
 	live_free(live);
 }
 
-/* 3,000 tasks in 2 s of the worker's clock; bytes were not counted at one end. */
+/* 3,000 tasks in 2 s of the worker's clock; bytes were not counted at one of the ends. */
 static void rates(void **state)
 {
 	struct live *live = live_new();
@@ -148,7 +149,8 @@ static void the_connected_are_first_and_the_rest_is_counted(void **state)
 	live_free(live);
 }
 
-/* What a worker's memory had no room for is a gap in its records as well: it counts once. */
+/* Records that did not fit into a worker's memory are also a gap in the sequence: they count
+ * once. */
 static void losses(void **state)
 {
 	static const uint64_t cases[][3] = {{5306, 5006, 300}, {6, 6, 0}, {5, 6, 0}};
@@ -179,7 +181,7 @@ static void losses(void **state)
 	live_free(live);
 }
 
-/* A worker's message of so many bytes with one row. */
+/* A worker's message of `bytes` bytes with one row. */
 static void tell_doing(struct live *live, struct live_worker *w, uint64_t boot_ns, size_t bytes)
 {
 	struct buf b = BUF_INIT;
@@ -220,7 +222,7 @@ static int64_t rows_and_cut(struct live *live)
 	return n;
 }
 
-/* Half of a worker's bytes each: twice as many workers have room. */
+/* With half of a worker's bytes each, there is room for twice as many workers. */
 static void what_has_room(void **state)
 {
 	enum { ROOM = 2 * LIVE_DOING_MEMORY / LIVE_DOING_BYTES, MORE = 9 };
@@ -239,18 +241,18 @@ static void what_has_room(void **state)
 	assert_int_equal(rows_and_cut(live), ROOM);
 	for (unsigned int i = 0; i < 5; i++)
 		live_calls_forget(live, w[i]);
-	for (unsigned int i = 0; i < MORE; i++) /* again: the same room */
+	for (unsigned int i = 0; i < MORE; i++) /* again: takes the same room */
 		tell_doing(live, w[ROOM - 1 - i], 6, LIVE_DOING_BYTES / 2);
 	assert_int_equal(rows_and_cut(live), ROOM - 5);
 	for (unsigned int i = 0; i < MORE; i++)
 		tell_doing(live, w[ROOM + i], 6, LIVE_DOING_BYTES / 2);
 	assert_int_equal(rows_and_cut(live), ROOM);
 	tell_doing(live, w[7], 7,
-		   LIVE_DOING_BYTES + 1); /* what is too long takes the place of what was */
+		   LIVE_DOING_BYTES + 1); /* one that is too long replaces the previous one */
 	assert_int_equal(rows_and_cut(live), ROOM - 1);
 	tell_doing(live, w[7], 8, LIVE_DOING_BYTES / 2);
 	assert_int_equal(rows_and_cut(live), ROOM);
-	tell_doing(live, w[7], 7, LIVE_DOING_BYTES + 1); /* older: told again by a new agent */
+	tell_doing(live, w[7], 7, LIVE_DOING_BYTES + 1); /* older: repeated by a new agent */
 	assert_int_equal(rows_and_cut(live), ROOM);
 	live_free(live);
 }
@@ -291,7 +293,7 @@ static enum live_doing doing(double quiet, double running, double ready, double 
 	return doing_still(quiet, running, ready, cores, paused, quiet);
 }
 
-/* The last worker is gone while a client was waiting for 7 of 10 tasks. */
+/* The last worker left while a client was waiting for 7 of 10 tasks. */
 static enum live_doing left_behind(double quiet, const char *goodbye, int clients)
 {
 	struct live *live = live_new();
@@ -317,7 +319,7 @@ static enum live_doing left_behind(double quiet, const char *goodbye, int client
 	return found;
 }
 
-/* Half a million bytes a second are read, or no more than 999 in all. */
+/* Half a million bytes are read per second, or at most 999 in total. */
 static void moving(void **state)
 {
 	struct live *live = live_new();

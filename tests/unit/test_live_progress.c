@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_live_progress.c - estimates of the end against ends that are known exactly. */
+/* test_live_progress.c - estimated ends against exactly known ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static struct live_worker *add(struct live *live, uint8_t first)
 
 static const char *scheduler = "Scheduler-1";
 
-/* What the scheduler says at that time, one second before it is asked for. */
+/* What the scheduler reports at that time; the numbers are one second old. */
 static void tell(struct live *live, struct live_worker *w, int64_t now_ms, double ended,
 		 double last_ms)
 {
@@ -50,7 +50,7 @@ static void tell(struct live *live, struct live_worker *w, int64_t now_ms, doubl
 	json_decref(told);
 }
 
-/* Workers of one thread; those from `first` on begin at late_ms, and come before that to import.
+/* Workers of one thread; those from `first` on begin at late_ms, after arriving earlier to import.
  * Ends of chunks, in order. */
 struct job {
 	double chunk_ms, late_ms, imports_ms;
@@ -177,7 +177,7 @@ static void words(void **state)
 	live_progress_at(live, START_MS + 20000, &p);
 	live_progress_text(&p, &c, 0, line, sizeof(line));
 	assert_string_equal(line, "31 of 120 chunks, 1.7/s, about 50 s left");
-	live_progress_at(live, START_MS + 29000, &p); /* told anew each two seconds */
+	live_progress_at(live, START_MS + 29000, &p); /* updated every two seconds */
 	live_progress_text(&p, &c, 0, line, sizeof(line));
 	assert_string_equal(line, "31 of 120 chunks, 1.7/s, about 41 s left");
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
@@ -187,7 +187,7 @@ static void words(void **state)
 	}
 	live_progress_at(live, START_MS + 29500, &p);
 	assert_false(p.known);
-	tell(live, w, START_MS + 200000, 31, START_MS + 18000); /* it stands still */
+	tell(live, w, START_MS + 200000, 31, START_MS + 18000); /* no progress */
 	live_progress_at(live, START_MS + 200000, &p);
 	live_progress_text(&p, &c, 0, line, sizeof(line));
 	assert_string_equal(line, "31 of 120 chunks, 1.7/s");
@@ -195,13 +195,13 @@ static void words(void **state)
 	live_progress_at(live, START_MS + 20000, &p);
 	live_progress_text(&p, &c, 0, line, sizeof(line));
 	assert_string_equal(line, "0 of 120 chunks");
-	tell(live, w, START_MS + 90000, CHUNKS, START_MS + 80000); /* what is left is no chunk */
+	tell(live, w, START_MS + 90000, CHUNKS, START_MS + 80000); /* the rest are not chunks */
 	live_progress_at(live, START_MS + 90000, &p);
 	assert_true(!p.chunks && p.total == CHUNKS + 10 && p.done == CHUNKS);
 	live_free(live);
 }
 
-/* Two answers of one scheduler are not added up; those of two give no total until one is done. */
+/* Two reports by one scheduler are not added up; two schedulers give no total until one is done. */
 static void two_who_tell(void **state)
 {
 	struct live *live = live_new();
@@ -223,7 +223,7 @@ static void two_who_tell(void **state)
 	assert_false(p.known);
 	assert_true(isnan(p.seconds_left));
 	scheduler = "Scheduler-1";
-	tell(live, a, START_MS + 33000, 60, START_MS + 32000); /* the other is silent or idle */
+	tell(live, a, START_MS + 33000, 60, START_MS + 32000); /* the other one is silent or idle */
 	live_progress_at(live, START_MS + 33000, &p);
 	assert_true(p.known && p.total == CHUNKS && p.done == 60);
 	live_free(live);

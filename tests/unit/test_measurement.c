@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_measurement.c - the folder in roastcoffea's layout, by numbers worked out by hand, and by
- * names that try to break out of keys. */
+/* test_measurement.c - the folder in roastcoffea's layout: numbers computed by hand, and names that
+ * try to break out of keys. */
 #include "report_fixture.h"
 
 #include <jansson.h>
@@ -114,7 +114,7 @@ static json_t *spans_of(struct fixture *fx, char *dir)
 	return spans;
 }
 
-/* What roastcoffea draws as bytes that tasks read: of files on servers what came from there, and no
+/* What roastcoffea plots as bytes read by tasks: for files on servers the network bytes, without
  * pages of libraries. */
 static void test_bytes_read_by_task(void **state)
 {
@@ -134,7 +134,7 @@ static void test_bytes_read_by_task(void **state)
 	assert_true(real(spans, "('execute', 'merge', 'disk-read', 'bytes')") == 0);
 	json_decref(spans);
 
-	fx = fx_new(); /* local ones, also by their URL, and what the user's own tasks read */
+	fx = fx_new(); /* local files, also by URL, and reads by the user's own tasks */
 	fx_hello(fx, 1, NULL);
 	reader(fx, 1, "near", "/d/x.root", CREMA_TASK_CHUNK);
 	reader(fx, 2, "url", "file:///d/x.root", CREMA_TASK_CHUNK);
@@ -173,7 +173,7 @@ static void test_chunks(void **state)
 	assert_string_equal(
 		json_string_value(json_array_get(json_object_get(row, "accessed_branches"), 0)),
 		"Jet_pt");
-	row = json_array_get(rows, 1); /* without coffea's word: the task's time, what was read */
+	row = json_array_get(rows, 1); /* without coffea's numbers: the task's time and reads */
 	assert_string_equal(json_string_value(json_object_get(row, "duration_of")), "task");
 	assert_true(real(row, "duration") == 2 && real(row, "bytes_read") == 700);
 	assert_null(json_object_get(row, "num_branches_accessed"));
@@ -186,7 +186,7 @@ static void test_chunks(void **state)
 	assert_true(real(m, "num_failed_chunks") == 1);
 	set = json_object_get(json_object_get(m, "per_dataset"), "set\"'\n");
 	assert_true(real(set, "num_chunks") == 2 && real(set, "mean_duration") == 1.25);
-	assert_null(json_object_get(m, "total_bytes_read")); /* one chunk did not say: unknown */
+	assert_null(json_object_get(m, "total_bytes_read")); /* one chunk lacks it: unknown */
 	json_decref(m);
 	remove_tree(dir);
 	fx_free(fx);
@@ -222,7 +222,7 @@ static void test_spans(void **state)
 	fx_free(fx);
 }
 
-/* Samples at 0.9, 2.3 and 9 s of a run of 4 s: none is near 4.0 - the third is no sample of it. */
+/* Samples at 0.9, 2.3 and 9 s of a run of 4 s: none is near 4.0, and the third is after the run. */
 static void test_grid(void **state)
 {
 	static const double at[][2] = {{0, 100}, {0.5, 100}, {1, 100}, {1.5, 100},
@@ -255,7 +255,7 @@ static void test_grid(void **state)
 	fx_free(fx);
 }
 
-/* One line that says what to do, and no file is left. */
+/* One line with what to do, and no files remain. */
 static void test_without_python(void **state)
 {
 	static const struct {
@@ -304,6 +304,6 @@ int main(void)
 		cmocka_unit_test(test_without_python),
 	};
 
-	signal(SIGCHLD, SIG_IGN); /* as nohup's and some batch systems' children have it */
+	signal(SIGCHLD, SIG_IGN); /* as in children of nohup and some batch systems */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_metrics_outputs.c - every metric of the table is in JSON, in the list for people, and in
- * Prometheus' text under a name of its conventions. */
+/* test_metrics_outputs.c - each metric of the table is in JSON, in the list for people, and in
+ * Prometheus' text under a name that follows its conventions. */
 #include "report_fixture.h"
 
 #include <ctype.h>
@@ -58,7 +58,7 @@ static void test_prometheus(void **state)
 
 static const char *suffixes[] = {"_bytes", "_seconds", "_ratio", "_bytes_per_second", "_hertz", ""};
 
-/* Units of metrics.def are known; a gauge ends in its base unit and in no other one. */
+/* Units of metrics.def are valid; a gauge's name ends in its base unit and in no other. */
 static void test_units(void **state)
 {
 	char name[METRIC_PROMETHEUS_BYTES];
@@ -134,7 +134,7 @@ static void test_texts(void **state)
 	fx_free(fx);
 }
 
-/* 5 MB were read: in the client's 4 s that is half as fast as in the workers' 2 s. */
+/* 5 MB were read: in the client's 4 s that is half the rate of the workers' 2 s. */
 static void test_client_wall(void **state)
 {
 	struct fixture *fx = one_task();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_model.c - frames to model: revisions, repeats, lost workers, torn files. */
+/* test_model.c - frames to model: revisions, repeats, lost workers, truncated files. */
 #include <math.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static void test_highest_revision_wins(void **state)
 	r.rev = 5;
 	SET_COUNT(&r, read_bytes, 500);
 	fx_task(fx, 1, &r);
-	r.rev = 3; /* came late */
+	r.rev = 3; /* arrived late */
 	SET_COUNT(&r, read_bytes, 300);
 	fx_task(fx, 1, &r);
 	assert_int_equal(fx->m.attempts.n, 1);
@@ -114,7 +114,7 @@ static void test_attempts_of_a_gone_worker(void **state)
 	assert_int_equal(fx_attempt(fx, 1, 1)->state, ATTEMPT_KILLED);
 	assert_int_equal(fx_attempt(fx, 2, 1)->state, ATTEMPT_LOST);
 	assert_int_equal(fx_attempt(fx, 3, 1)->state, ATTEMPT_RUNNING);
-	assert_int_equal(fx_attempt(fx, 2, 1)->end_ns, UTC_NS(1500)); /* its last progress */
+	assert_int_equal(fx_attempt(fx, 2, 1)->end_ns, UTC_NS(1500)); /* its last sample */
 	fx_free(fx);
 }
 
@@ -172,8 +172,8 @@ static void test_samples_and_totals_twice(void **state)
 	fx_free(fx);
 }
 
-/* The collector's clock goes back by an hour between 60 s and 90 s: only what it said last counts.
- */
+/* The collector's clock is set back by an hour between 60 s and 90 s: only its latest time
+ * counts. */
 static void test_the_collectors_clock_is_set(void **state)
 {
 	const uint64_t hour_ns = UINT64_C(3600000000000);
@@ -191,7 +191,7 @@ static void test_the_collectors_clock_is_set(void **state)
 	assert_int_equal(worker_utc_ns(w, AT(1000)), UTC_NS(1000) - hour_ns);
 	assert_int_equal(worker_utc_ns(w, AT(80000)), UTC_NS(80000) - hour_ns);
 	fx_free(fx);
-	/* Drift is no change: 4 ms in 30 s. */
+	/* Drift of 4 ms in 30 s is not a change. */
 	fx = fx_new();
 	fx_hello(fx, 1, NULL);
 	fx_map(fx, 1, CREMA_MSG_CLOCKS, "boot_ns", AT(60000), "real_ns", UTC_NS(60000), NULL);
@@ -203,8 +203,8 @@ static void test_the_collectors_clock_is_set(void **state)
 	fx_free(fx);
 }
 
-/* Pairs 10 s apart, told in any order, each off by its own number of ns: the one next to it counts.
- */
+/* Pairs 10 s apart, received in any order, each off by a different number of ns: the nearest one
+ * counts. */
 static void test_the_nearest_clock_counts(void **state)
 {
 	static const unsigned order[] = {5, 2, 7, 0, 3, 6, 1, 4};
@@ -251,7 +251,7 @@ static void test_gaps_are_lost_records(void **state)
 	fx_free(fx);
 }
 
-/* Also those that were told before it was found. */
+/* Including those that were received before io_uring was detected. */
 static void test_calls_of_files_are_unknown_with_io_uring(void **state)
 {
 	struct fixture *fx;
@@ -274,7 +274,7 @@ static void test_calls_of_files_are_unknown_with_io_uring(void **state)
 	}
 }
 
-/* What an agent dropped leaves a gap, too, and is told once: as refused. */
+/* Records that an agent dropped leave a gap, too, and are reported once: as refused. */
 static void test_dropped_records_are_not_lost(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -324,14 +324,14 @@ static void test_garbage_is_counted_and_skipped(void **state)
 	pack_array(&pk, 2); /* a task without values */
 	pack_u64(&pk, CREMA_MSG_TASK_END);
 	pack_u64(&pk, 1);
-	pack_array(&pk, 2); /* a map that is none */
+	pack_array(&pk, 2); /* not a map */
 	pack_u64(&pk, CREMA_MSG_SAMPLE);
 	pack_u64(&pk, 1);
-	pack_array(&pk, 3); /* JSON that is none */
+	pack_array(&pk, 3); /* not JSON */
 	pack_u64(&pk, CREMA_MSG_DASK);
 	pack_u64(&pk, 1);
 	pack_text(&pk, "{");
-	pack_array(&pk, 2); /* a newer agent's: no fault */
+	pack_array(&pk, 2); /* a newer agent's: not an error */
 	pack_u64(&pk, 200);
 	pack_map(&pk, 0);
 	fx_frame(fx, CREMA_FRAME_DATA, 1, 5, &b);

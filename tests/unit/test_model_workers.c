@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_model_workers.c - what messages say of the worker that sent them: when it was there, where
- * it listens, what its threads are in; and what is none of its messages. */
+/* test_model_workers.c - what messages reveal about their worker: when it was present, where it
+ * listens, what its threads do; and frames that are not its messages. */
 #include "report_fixture.h"
 
-/* Each message on its own, of a worker whose hello came at 0 s: when it was heard last. */
+/* Each message alone, from a worker whose hello arrived at 0 s: when it was last seen. */
 static void expect_last(struct fixture *fx, const char *what, int ms)
 {
 	fx_runs(fx);
@@ -55,7 +55,7 @@ static void test_signs_of_life(void **state)
 	fx = greeted();
 	fx_simple(fx, 1, 1, "k", "s", 0, 3000, 7000, "ok");
 	expect_last(fx, "an end", 7000);
-	fx = greeted(); /* a long wait by its end */
+	fx = greeted(); /* a long wait, by its end */
 	fx_begin(&pk, &b, CREMA_MSG_STACK, 7);
 	pack_kv_u64(&pk, "number", 0);
 	pack_kv_text(&pk, "wait", "lock_wait_ns");
@@ -69,7 +69,8 @@ static void test_signs_of_life(void **state)
 	expect_last(fx, "a long wait", 7000);
 }
 
-/* The facts came before the worker listened: a task's record says where; the facts win. */
+/* The facts arrived before the worker was listening: a task's record has the address; the facts
+ * take precedence. */
 static void test_names_out_of_tasks(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -90,7 +91,7 @@ static void test_names_out_of_tasks(void **state)
 	fx_free(fx);
 }
 
-/* An end that was told, or the start and the wall time, or the start. */
+/* A reported end, or the start and the wall time, or the start. */
 static void test_ends_of_attempts(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -130,7 +131,7 @@ static void doing(struct fixture *fx, int ms, uint64_t attempt)
 	fx_end(fx, 1, &b);
 }
 
-/* The latest of several counts, whichever comes last. */
+/* The latest of several messages counts, in any order of arrival. */
 static void test_the_latest_of_doing(void **state)
 {
 	static const int order[][3] = {{1000, 2000, 3000}, {3000, 1000, 2000}, {2000, 3000, 1000}};
@@ -148,7 +149,8 @@ static void test_the_latest_of_doing(void **state)
 	}
 }
 
-/* Frames of another time, and such as only a connection has, are no data and no damage. */
+/* Frames from another time, and those that only belong to a connection, are neither data nor
+ * damage. */
 static void test_other_frames(void **state)
 {
 	static const uint8_t types[] = {CREMA_FRAME_FILE_HEADER, CREMA_FRAME_CHALLENGE,

@@ -71,7 +71,7 @@ static void test_nfs(void **state)
 	assert_true(b.mounts == 1 && b.read_bytes == 1300 && b.server_read_bytes == 5000);
 	assert_int_equal(sum(NFS4("/data"), &b), 0);
 	assert_true(b.read_bytes == 18446744073709550007u && b.server_read_bytes == 12100000000u);
-	/* The same file system at two places has one set of counters. */
+	/* A file system that is mounted twice has one set of counters. */
 	assert_int_equal(sum(NFS3 NFS4("/data") ROOT NFS4("/inner"), &b), 0);
 	assert_true(b.mounts == 2 && b.server_read_bytes == 12100005000u);
 	set = b.set;
@@ -79,7 +79,7 @@ static void test_nfs(void **state)
 	assert_true(b.set == set);
 	assert_int_equal(sum(NFS3, &b), 0);
 	assert_true(b.set && b.set != set);
-	/* Without its device or its numbers nothing is known of the sum. */
+	/* Without its device or its numbers the sum is unknown. */
 	assert_int_equal(sum(NFS4("/elsewhere"), &b), -EBADMSG);
 	assert_int_equal(sum("device a mounted on /home with fstype nfs statvers=1.0\n", &b),
 			 -EBADMSG);
@@ -164,7 +164,7 @@ static void test_files(void **state)
 	mount_bytes_read(root, &nfs, &b);
 	assert_int_equal(nfs.error, 0);
 	assert_true(nfs.mounts == 2 && nfs.server_read_bytes == 12100005000u);
-	/* No Lustre: nothing was read from it. It is mounted, and only root sees the numbers:
+	/* Without Lustre nothing was read from it. If it is mounted and only root sees the numbers:
 	 * unknown. */
 	assert_int_equal(b.error, 0);
 	assert_true(!b.mounts && !b.read_bytes);
@@ -186,7 +186,7 @@ static void test_files(void **state)
 	assert_int_equal(b.error, -EBADMSG);
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	assert_int_equal(system(command), 0);
-	/* This machine's own. */
+	/* This machine's. */
 	mount_bytes_read("/proc", &nfs, &b);
 	assert_int_equal(nfs.error, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_names.c - names of a column are cut where they are equal, never where they differ. */
+/* test_names.c - names of a column are shortened where they are equal, never where they differ. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static void add(struct names *names, const char *text)
 	names->v[names->n++] = strdup(text);
 }
 
-/* All different ones stay different, and fit. */
+/* Different names stay different, and all fit. */
 static void shorten(struct names *names, size_t to)
 {
 	char before[MOST][400];
@@ -70,7 +70,7 @@ static void test_shared_beginning(void **state)
 	(void)state;
 	check((const char *const[]){"nano_lz4.v1.root", "nano_zlib.v1.root", NULL},
 	      (const char *const[]){"..lz4.v1.root", "..zlib.v1.root"}, 15);
-	/* what fits stays, and has no part in what is shared */
+	/* a name that fits stays, and is ignored when finding common parts */
 	check((const char *const[]){"/store/mc/2018A/a.root", "/store/mc/2018B/a.root", "(rest)",
 				    NULL},
 	      (const char *const[]){"..2018A/a.root", "..2018B/a.root", "(rest)"}, 14);
@@ -87,7 +87,7 @@ static void test_shared_end(void **state)
 static void test_middle(void **state)
 {
 	(void)state;
-	/* one name: its end says most */
+	/* one name: its end is most useful */
 	check((const char *const[]){"/a/long/way/to/one.root", "short", NULL},
 	      (const char *const[]){"/a/..o/one.root", "short"}, 15);
 	/* equal names stay equal */
@@ -96,7 +96,7 @@ static void test_middle(void **state)
 	      (const char *const[]){"tak..rpreter", "tak..rpreter"}, 12);
 }
 
-/* Whatever the names are: random ones that share much. */
+/* Any names: random ones that have much in common. */
 static void test_any(void **state)
 {
 	static const char *const parts[] = {"data",	    "/", "mc", "_",    "2018", "\xc3\xa4",
@@ -140,7 +140,7 @@ static void test_marks(void **state)
 	release(&names);
 }
 
-/* A title is never cut: the table becomes tall before that. */
+/* A title is never shortened: the table becomes taller instead. */
 static void test_titles_stay(void **state)
 {
 	struct buf b = BUF_INIT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_no_memory.c - memory that runs out at any place: a report is whole, or it is none, or the
- * cell of a metric that needs more says so.
+ * test_no_memory.c - allocations that fail at any point: a report is complete, or there is none, or
+ * the cell of a metric that needs more memory reports that.
  *
- * The linker puts the functions below before malloc() and its kin (tests.mk).
+ * The linker puts the functions below before malloc() and related functions (tests.mk).
  */
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ static const struct report_request requests[] = {
 	{.tables = REPORT_ALL_TABLES},
 	{.all_metrics = true},
 	{.list = true},
-	{.json = true, .whole_bytes = 1}, /* the run's own records only */
+	{.json = true, .whole_bytes = 1}, /* only the run's records */
 	{.list = true, .whole_bytes = 1},
 };
 
@@ -78,7 +78,7 @@ static bool is_same(const struct buf *whole, const struct buf *out)
 	       memmem(out->data, out->len, "out of memory", 13);
 }
 
-/* Refuses the first request for memory, then only the second, until there are no more. */
+/* Fails the first allocation, then only the second, until there are no more. */
 static void each_refused(const char *name, const struct report_request *req)
 {
 	struct buf whole = BUF_INIT, out = BUF_INIT;
@@ -119,7 +119,7 @@ static void test_findings_are_whole_or_none(void **state)
 	buf_release(&frames);
 }
 
-/* All cases in one journal: no run that makes sense, but each kind of message. */
+/* All cases in one journal: not a realistic run, but each kind of message. */
 static void test_outputs_are_whole_or_none(void **state)
 {
 	struct buf frames = BUF_INIT;

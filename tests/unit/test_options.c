@@ -65,7 +65,7 @@ static void test_repeated(void **state)
 	assert_int_equal(parse(&o, SCOPE_REPORT, "--dir", "/a", NULL), 0);
 	assert_string_equal(o.value[OPT_dir], "/a");
 	assert_null(o.more[0]);
-	/* where it means one: the last */
+	/* if only one is allowed: the last */
 	assert_int_equal(parse(&o, SCOPE_COLLECT, "--dir=/a", "--dir=/b", NULL), 0);
 	assert_string_equal(o.value[OPT_dir], "/b");
 	assert_null(o.more[0]);
@@ -90,7 +90,7 @@ static void test_rest(void **state)
 	assert_true(options_on(&o, OPT_help));
 }
 
-/* What goes wrong says so in one line, and names it. */
+/* An error is reported in one line, which names its cause. */
 static void wrong_in(unsigned scope, const char *a, const char *b, const char *expected)
 {
 	struct options o;
@@ -160,7 +160,7 @@ static void test_switches(void **state)
 		unsetenv("CREMA_REDACT_KEYS");
 	}
 	wrong_in(SCOPE_COLLECT, "--io-uring=banana", NULL, "'banana' is neither on nor off");
-	/* What only workers read has a check of its own, which crema run and the agent make. */
+	/* Variables that only workers read have a separate check, for crema run and the agent. */
 	assert_int_equal(options_check_environment(SCOPE_WORKER), 0);
 	setenv("CREMA", "disabled", 1);
 	assert_int_equal(parse(&o, SCOPE_RUN, NULL, NULL, NULL), 0);
@@ -195,7 +195,7 @@ static void test_help(void **state)
 	free(text);
 }
 
-/* Options may stand behind words and between them; for `crema run` the first word ends them. */
+/* Options may follow words and stand between them; for `crema run` the first word ends them. */
 static void test_words_and_options(void **state)
 {
 	char program[] = "compare", a[] = "a", b[] = "b", json[] = "--json", dash[] = "-",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_page_slowest.c - the longest of very many tasks, as sorting all of them would have them. */
+/* test_page_slowest.c - the longest of very many tasks, compared with sorting all of them. */
 #include "collector/page/page.h"
 #include "report_fixture.h"
 
@@ -7,7 +7,7 @@
 
 static struct attempt attempts[TASKS];
 
-/* Few lengths and few begins, so many are equal in both. */
+/* Few lengths and few starts, which makes many equal in both. */
 static void fill(const struct attempt **v, unsigned int *seed)
 {
 	size_t i;
@@ -39,7 +39,7 @@ static void test_as_a_stable_sort(void **state)
 				front = most[m] < sizes[s] ? most[m] : sizes[s];
 				for (i = 0; i < front; i++)
 					assert_ptr_equal(v[i], sorted[i]);
-				/* the others: all that are left, in their order */
+				/* the others: all remaining ones, in order */
 				for (i = front; i + 1 < sizes[s]; i++)
 					assert_true(v[i] < v[i + 1]);
 				for (i = front; i < sizes[s]; i++) {

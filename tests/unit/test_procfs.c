@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_procfs.c - when a process has ended, asked of real ones. */
+/* test_procfs.c - when a process has ended, with real processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static bool main_thread_ended(int pid)
 	return procfs_stat(pid, 0, &st) == 0 && st.state == 'Z';
 }
 
-/* Two of the test's own; a sanitizer may have more. */
+/* The test's two; a sanitizer may have more. */
 static bool all_threads_are_counted(int pid)
 {
 	char path[64];
@@ -65,8 +65,8 @@ static bool has_ended(int pid)
 	return procfs_ended(pid, 0);
 }
 
-/* As in a process that the kernel kills: its threads end one after the other, the main one first or
- * not. */
+/* As in a process that the kernel kills: its threads end one after the other, the main thread first
+ * or later. */
 static void test_ended_when_the_last_thread_has(void **state)
 {
 	struct procfs_stat st;
@@ -75,7 +75,7 @@ static void test_ended_when_the_last_thread_has(void **state)
 
 	(void)state;
 	if (pid == 0) {
-		alarm(120); /* ends it if the test fails before it does */
+		alarm(120); /* ends it if the test fails first */
 		if (pthread_create(&other, NULL, wait_for_the_end, NULL))
 			_exit(1);
 		pthread_exit(NULL);

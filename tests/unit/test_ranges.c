@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_ranges.c - sets of bytes against a map of single bytes; the ring of stretches. */
+/* test_ranges.c - sets of bytes against a map of single bytes; the ring of extents. */
 #include "fake_shm.h"
 
 #include "agent/extents.h"
@@ -86,7 +86,7 @@ static void test_lists_travel(void **state)
 	assert_int_equal(ranges_unpack(&got, &u.root), -EBADMSG);
 	assert_int_equal(got.bytes, 0);
 	u.root.via.array.size++;
-	u.root.via.array.ptr[3].type = MSGPACK_OBJECT_NIL; /* nothing is kept of a good pair */
+	u.root.via.array.ptr[3].type = MSGPACK_OBJECT_NIL; /* the good pair is not kept either */
 	assert_int_equal(ranges_unpack(&got, &u.root), -EBADMSG);
 	assert_int_equal(got.n, 0);
 	assert_int_equal(got.bytes, 0);
@@ -111,22 +111,22 @@ static void test_the_ring_is_emptied(void **state)
 	struct extents e;
 
 	extents_init(&e);
-	f->shm->extents_tail = f->shm->extents_head = CREMA_SHM_EXTENTS - 1; /* across the edge */
+	f->shm->extents_tail = f->shm->extents_head = CREMA_SHM_EXTENTS - 1; /* across the end */
 	put(f, CREMA_SHM_EXTENTS - 1, 5, 100, 50);
 	put(f, CREMA_SHM_EXTENTS, 5, 120, 50);
 	put(f, CREMA_SHM_EXTENTS + 1, 5 | CREMA_EXTENT_BASKET, 110, 20);
 	put(f, CREMA_SHM_EXTENTS + 2, CREMA_SHM_FILES + 7, 1, 1); /* garbage */
-	f->shm->extents_head += 6; /* the fifth is just being written */
+	f->shm->extents_head += 6; /* the fifth is currently being written */
 	put(f, CREMA_SHM_EXTENTS + 4, 5, 0, 10);
 	extents_take(&e, &f->view, false);
 	assert_int_equal(e.file[4].read_bytes, 100);
 	assert_int_equal(e.file[4].read.bytes, 70);
 	assert_int_equal(e.file[4].basket_bytes, 20);
 	assert_int_equal(f->shm->extents_tail, CREMA_SHM_EXTENTS + 3);
-	extents_take(&e, &f->view, true); /* it will never be written */
+	extents_take(&e, &f->view, true); /* it will never be completed */
 	assert_int_equal(e.file[4].read_bytes, 110);
 	assert_int_equal(f->shm->extents_tail, f->shm->extents_head);
-	f->shm->extents_head += 10 * CREMA_SHM_EXTENTS; /* nonsense */
+	f->shm->extents_head += 10 * CREMA_SHM_EXTENTS; /* impossible */
 	extents_take(&e, &f->view, false);
 	assert_int_equal(e.file[4].read_bytes, 110);
 	extents_release(&e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_record.c - task records by name: encode, decode, other releases' lists. */
+/* test_record.c - task records by name: encode, decode, lists of other releases. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static void test_names(void **state)
 	buf_release(&b);
 }
 
-/* A list of another release: another order, names we do not know, names that are missing. */
+/* A list from another release: another order, unknown names, missing names. */
 static void test_other_list(void **state)
 {
 	static const char *const names[] = {"read_bytes", "from_the_future", "key",
@@ -159,7 +159,7 @@ static void test_no_task(void **state)
 	unpack_release(&u);
 }
 
-/* Any value that is no container, of up to 300 bytes. */
+/* Any scalar value of up to 300 bytes. */
 static size_t put_plain(uint8_t *out, unsigned int *seed)
 {
 	static const uint8_t sizes[] = {0, 0, 0, 0, 1, 2, 4, 0, 0, 0, 4,  8, 1, 2,
@@ -181,13 +181,14 @@ static size_t put_plain(uint8_t *out, unsigned int *seed)
 		memset(out + n, 'x', out[bytes]);
 		n += out[bytes];
 	} else if (t == 0xca || t == 0xcb) {
-		out[1] = 0x40; /* a number, often a whole one */
+		out[1] = 0x40; /* a number, often an integer */
 		memset(out + 3, 0, bytes - 2);
 	}
 	return n;
 }
 
-/* Of any plain values task_read() makes what task_decode() does, and nothing of a cut message. */
+/* For any scalar values task_read() returns the same as task_decode(), and nothing for a truncated
+ * message. */
 static void test_read_from_the_bytes_is_as_decoded(void **state)
 {
 	static uint8_t bytes[300 * 300];
@@ -210,7 +211,7 @@ static void test_read_from_the_bytes_is_as_decoded(void **state)
 		bytes[n++] = (uint8_t)(CREMA_MSG_TASK_START + rand_r(&seed) % 4);
 		bytes[n++] = (uint8_t)(rand_r(&seed) % 128);
 		for (i = 0; i < values; i++)
-			if (round % 2 && i % 32 < 24) /* nil stands in runs */
+			if (round % 2 && i % 32 < 24) /* nils come in runs */
 				bytes[n++] = 0xc0;
 			else
 				n += put_plain(bytes + n, &seed);
@@ -218,7 +219,7 @@ static void test_read_from_the_bytes_is_as_decoded(void **state)
 		assert_int_equal(task_decode(&decoded, &map, &u.root), 0);
 		assert_int_equal(task_read(&from_bytes, &map, bytes, n + 7), n);
 		assert_memory_equal(&from_bytes, &decoded, sizeof(decoded));
-		at = n * (round % 100) / 100; /* shorter: no byte beyond it counts */
+		at = n * (round % 100) / 100; /* shorter: no byte after it counts */
 		assert_int_equal(task_read(&from_bytes, &map, bytes, at), 0);
 		unpack_release(&u);
 		if (round % 10 == 0)
@@ -235,7 +236,7 @@ static void test_what_is_not_read_from_the_bytes(void **state)
 		{"\x93\x03\x01\x90", 4}, /* a container */
 		{"\x92\x05\x01", 3},	 /* another message */
 		{"\x92\x03\xc0", 3},	 /* no revision */
-		{"\x92\xcc\x03\x01", 4}, /* a type written as nobody does */
+		{"\x92\xcc\x03\x01", 4}, /* a type in an unusual encoding */
 		{"\x91\x03", 2},	 {"\x03", 1}, {"\x82\x03\x01\x01\x01", 5},
 	};
 	struct task_record r;
@@ -260,7 +261,7 @@ static void put_pairs(msgpack_packer *pk, int pairs)
 	}
 }
 
-/* The same bytes as by pack_map(n): short and long maps, in one another. */
+/* The same bytes as with pack_map(n): short and long maps, nested. */
 static void test_counted_maps(void **state)
 {
 	static const int pairs[] = {0, 1, 15, 16, 300, 65535};
@@ -310,7 +311,7 @@ static void test_maps_that_are_none(void **state)
 	put_pairs(&pk, 65536);
 	pack_map_end(&pk, map);
 	assert_int_equal(b.error, -EINVAL);
-	pack_map_end(&pk, map); /* the error stays */
+	pack_map_end(&pk, map); /* the error persists */
 	assert_int_equal(b.error, -EINVAL);
 	buf_release(&b);
 }

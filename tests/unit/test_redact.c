@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_redact.c - hidden names: no part of a name but the scheme of a file on a server. */
+/* test_redact.c - hidden names: no part of a name remains, except the scheme of a file on a
+ * server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static void only_the_scheme_stays(void **state)
 	assert_hidden(&r, "/store/secret.root", "file-");
 	assert_hidden(&r, "root://site.example//store/secret.root", "root://file-");
 	assert_hidden(&r, "https://site.example/secret.root", "https://file-");
-	/* no schemes: parts of names */
+	/* not schemes, but parts of names */
 	assert_hidden(&r, "://secret", "file-");
 	assert_hidden(&r, "Secret://x", "file-");
 	assert_hidden(&r, "/a/secret://x", "file-");

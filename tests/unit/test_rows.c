@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_rows.c - rows of tests/checklist.txt that are findings or assumptions: each is named after
- * its row. Runs are those of the findings' own tests, at their thresholds.
+ * test_rows.c - rows of tests/checklist.txt that are findings or assumptions: each test is named
+ * after its row. Runs are the cases of the findings' tests, at their thresholds.
  */
 #include "findings_cases.h"
 
-/* The check finds something in its case, and its advice says so. */
+/* The check has a finding in its case, and the advice contains these words. */
 static void assert_advice(const char *id, const char *words)
 {
 	struct fixture *fx = fx_new();
@@ -27,7 +27,7 @@ static void assert_advice(const char *id, const char *words)
 	fx_free(fx);
 }
 
-/* What makes scaling worse than linear: network, shared servers, scheduler, skew. */
+/* Causes of scaling that is worse than linear: network, shared servers, scheduler, skew. */
 static void test_row_102(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void keep_line(void *arg, const char *line)
 		snprintf(text, 200, "%s", line);
 }
 
-/* A message, not a failure. */
+/* A message, not an error. */
 static void test_row_089(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -142,7 +142,7 @@ static void test_row_089(void **state)
 	fx_free(fx);
 }
 
-/* Workers need not have the same number of threads, nor keep theirs. */
+/* Workers may have different numbers of threads, and change them. */
 static void test_row_152(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -153,14 +153,14 @@ static void test_row_152(void **state)
 	fx_simple(fx, 1, 1, "a", "s", 0, 0, 2000, "ok");
 	fx_dask(fx, 1, 1000, "{\"nthreads\": 2}");
 	fx_runs(fx);
-	/* 2, as worker 1 said last, and 7: 9 threads of 2 workers */
+	/* 2, the latest from worker 1, and 7: 9 threads of 2 workers */
 	assert_near(metric_value(fx_facts(fx, 0), "cores_per_worker"), 4.5);
 	assert_near(metric_value(&fx->facts, "total_cores"), 9);
 	fx_free(fx);
 }
 
-/* A worker without a memory limit (0, or none told) is left out; without any the share is unknown.
- */
+/* A worker without a memory limit (0 or not reported) is left out; without any limit the share is
+ * unknown. */
 static void test_row_153(void **state)
 {
 	static const char *const stacks[] = {"{\"memory_limit_bytes\": 0}", "{}",

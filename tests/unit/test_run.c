@@ -21,7 +21,7 @@
 
 static char dir[64], exe[PATH_MAX], library[PATH_MAX];
 
-/* A valid library that does no harm: one that this program has loaded. */
+/* A valid and harmless library: one that this program has loaded. */
 static int find_harmless(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
@@ -62,7 +62,7 @@ static void bad_library(void)
 	close(fd);
 }
 
-/* Runs the command in a child; its wait status and all that it printed. */
+/* Runs the command in a child; returns its wait status and all its output. */
 static int run_it(char **command, char *text, size_t size)
 {
 	int fd[2], status;
@@ -113,7 +113,7 @@ static void the_library_is_found_beside_or_in_lib(void **state)
 	snprintf(deep, sizeof(deep), "%s/lib", dir);
 	assert_int_equal(mkdir(deep, 0700), 0);
 	snprintf(deep, sizeof(deep), "%s/lib/crema", dir);
-	assert_int_equal(symlink(dir, deep), 0); /* lib/crema/libcrema.so is there now */
+	assert_int_equal(symlink(dir, deep), 0); /* lib/crema/libcrema.so now exists */
 	snprintf(deep, sizeof(deep), "%s/bin/crema", dir);
 	assert_int_equal(preload_find(deep, path, sizeof(path)), 0);
 	assert_string_equal(path, real);
@@ -170,7 +170,7 @@ static void a_library_that_fails_costs_the_measurement_only(void **state)
 	assert_int_equal(run_shell("echo \"out $LD_PRELOAD\"; exit 3", text, sizeof(text)), 3 << 8);
 	assert_non_null(strstr(text, "unmeasured"));
 	assert_non_null(strstr(text, "\nout \n"));
-	assert_string_equal(strchr(text, '\n'), "\nout \n"); /* one line, and the command's */
+	assert_string_equal(strchr(text, '\n'), "\nout \n"); /* one line, then the command's */
 	unlink(library);
 	assert_int_equal(run_shell("echo out", text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "neither next to"));
@@ -186,7 +186,7 @@ static void the_trial_works_where_sigchld_is_ignored(void **state)
 	signal(SIGCHLD, SIG_IGN);
 	assert_int_equal(preload_try(library, why, sizeof(why)), 0);
 	sigaction(SIGCHLD, NULL, &now);
-	assert_true(now.sa_handler == SIG_IGN); /* the command inherits what was there */
+	assert_true(now.sa_handler == SIG_IGN); /* inherited by the command */
 	signal(SIGCHLD, SIG_DFL);
 }
 
@@ -212,14 +212,14 @@ static void a_path_with_a_space_is_reached_through_a_link(void **state)
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fclose(f);
-	for (int i = 0; i < 2; i++) { /* the second time the link is there */
+	for (int i = 0; i < 2; i++) { /* the second time the link exists */
 		assert_int_equal(preload_path(path, loadable, sizeof(loadable)), 0);
 		assert_null(strpbrk(loadable, " :"));
 		assert_non_null(realpath(loadable, real));
 		assert_non_null(realpath(path, wanted));
 		assert_string_equal(real, wanted);
 	}
-	setenv("CREMA_DIR", folder, 1); /* no way around it */
+	setenv("CREMA_DIR", folder, 1); /* no usable folder for the link */
 	assert_int_equal(preload_path(path, loadable, sizeof(loadable)), -EINVAL);
 	assert_int_equal(preload_path("/plain/libcrema.so", loadable, sizeof(loadable)), 0);
 	assert_string_equal(loadable, "/plain/libcrema.so");

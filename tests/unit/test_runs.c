@@ -5,7 +5,7 @@
 #define PRE CREMA_TASK_PREPROCESSING
 #define CHUNK CREMA_TASK_CHUNK
 
-/* A task on a file of a dataset: preprocessing or a chunk. */
+/* A task on a dataset's file: preprocessing or a chunk. */
 static void on_file(struct fixture *fx, uint64_t attempt, const char *key, const char *span,
 		    uint64_t flags, int start_ms, const char *dataset, const char *file)
 {
@@ -35,13 +35,13 @@ static void test_two_calls_four_spans(void **state)
 	assert_string_equal(fx->runs.v[0].spans[1], "pre1");
 	assert_string_equal(fx->runs.v[1].spans[1], "pre2");
 	assert_int_equal(fx->runs.v[0].kind, RUN_COFFEA);
-	/* The same keys in both runs: each counts in its own. */
+	/* The same keys in both runs: each counts in its run. */
 	assert_true(fx_attempt(fx, 1, 2)->counted);
 	assert_true(fx_attempt(fx, 1, 5)->counted);
 	fx_free(fx);
 }
 
-/* The processor's way to the workers, with a span of its own because it was done too soon. */
+/* Sending the processor to the workers; it has a separate span because it ended too early. */
 static void test_the_processors_way_belongs_to_its_chunks(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -74,7 +74,7 @@ static void test_cached_metadata_takes_nothing(void **state)
 	fx_hello(fx, 1, NULL);
 	on_file(fx, 1, "p", "pre1", PRE, 0, "d", "f.root");
 	on_file(fx, 2, "c1", "work1", CHUNK, 100, "d", "f.root");
-	on_file(fx, 3, "c1", "work2", CHUNK, 300, "d", "f.root"); /* no preprocessing of its own */
+	on_file(fx, 3, "c1", "work2", CHUNK, 300, "d", "f.root"); /* no preprocessing in its span */
 	fx_runs(fx);
 	assert_int_equal(fx->runs.n, 2);
 	assert_non_null(fx->runs.v[0].spans[1]);
@@ -90,7 +90,7 @@ static void test_preprocessing_must_cover_the_chunks(void **state)
 	fx_hello(fx, 1, NULL);
 	on_file(fx, 1, "p1", "good", PRE, 0, "d", "f.root");
 	on_file(fx, 2, "p2", "good", PRE, 0, "d", "g.root");
-	on_file(fx, 3, "p3", "other", PRE, 100, "d", "f.root");	      /* later, but lacks g.root */
+	on_file(fx, 3, "p3", "other", PRE, 100, "d", "f.root"); /* later, but without g.root */
 	on_file(fx, 4, "p4", "other", PRE, 100, "another", "g.root"); /* of another dataset */
 	on_file(fx, 5, "c1", "work", CHUNK, 200, "d", "f.root");
 	on_file(fx, 6, "c2", "work", CHUNK, 200, "d", "g.root");
@@ -238,12 +238,12 @@ static void test_reasons(void **state)
 	assert_true(fx_attempt(fx, 2, 1)->counted);
 	assert_true(fx_attempt(fx, 2, 2)->counted);
 	assert_true(fx_attempt(fx, 2, 3)->counted);
-	assert_true(fx_attempt(fx, 1, 8)->counted); /* the last that ended well */
+	assert_true(fx_attempt(fx, 1, 8)->counted); /* the last successful one */
 	assert_string_equal(reason(fx, 2, 4), "lost");
 	fx_free(fx);
 }
 
-/* What ended well is done again where its worker has gone, or because a later call asks for it. */
+/* A successful task runs again because its worker has left, or because a later call requests it. */
 static void test_equal_keys_of_later_calls(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -253,9 +253,9 @@ static void test_equal_keys_of_later_calls(void **state)
 	fx_hello(fx, 2, NULL);
 	fx_simple(fx, 1, 1, "a", "s", 0, 0, 10, "ok");
 	fx_simple(fx, 2, 1, "b", "s", 0, 0, 40, "ok");
-	fx_simple(fx, 1, 2, "a", "s", 0, 20, 30, "ok"); /* b was under way */
+	fx_simple(fx, 1, 2, "a", "s", 0, 20, 30, "ok"); /* b was running */
 	fx_simple(fx, 1, 3, "c", "s", 0, 30, 35, "erred");
-	fx_goodbye(fx, 2, 62, "killed"); /* its agent notices later than the scheduler */
+	fx_goodbye(fx, 2, 62, "killed"); /* its agent notices later than the scheduler does */
 	fx_simple(fx, 1, 4, "a", "s", 0, 60, 70, "ok");
 	fx_simple(fx, 1, 5, "b", "s", 0, 60, 80, "ok"); /* lost with its worker */
 	fx_simple(fx, 1, 6, "c", "s", 0, 60, 70, "ok"); /* had failed */
@@ -266,7 +266,7 @@ static void test_equal_keys_of_later_calls(void **state)
 	fx_free(fx);
 }
 
-/* The later call began before the first had ended: certain where no worker has left. */
+/* The later call began before the first had ended: certain if no worker has left. */
 static void test_equal_keys_of_a_call_meanwhile(void **state)
 {
 	struct fixture *fx;
@@ -308,7 +308,7 @@ static void test_keys_by_their_hash(void **state)
 	fx_free(fx);
 }
 
-/* An actor's method has the key of its name each time it is called: none is a repetition. */
+/* An actor's method has the same key in each call: none is a repetition. */
 static void test_calls_of_actors(void **state)
 {
 	struct fixture *fx = fx_new();

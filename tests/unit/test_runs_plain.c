@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_runs_plain.c - grouping into runs where there is no Dask; how long processes worked. */
+/* test_runs_plain.c - grouping into runs without Dask; how long processes worked. */
 #include "report_fixture.h"
 
 #define PRE CREMA_TASK_PREPROCESSING
@@ -85,7 +85,7 @@ static void test_metadata_of_its_files_goes_with_a_run(void **state)
 	on_file(fx, 1, 1, "pf", "coffea-metadata.0", PRE, 0, "f");
 	on_file(fx, 1, 2, "f:0", "coffea-ab.1", CHUNK, 100, "f");
 	on_file(fx, 1, 3, "pg", "coffea-metadata.1", PRE, 200,
-		"g"); /* the same processor goes on */
+		"g"); /* the same processor continues */
 	on_file(fx, 1, 4, "g:0", "coffea-ab.1", CHUNK, 300, "g");
 	on_file(fx, 1, 5, "h:0", "coffea-cd.1", CHUNK, 400, "f");    /* another one, cached */
 	on_file(fx, 1, 6, "px", "coffea-metadata.2", PRE, 500, "x"); /* without a chunk */
@@ -128,8 +128,8 @@ static void test_work_of_a_process(void **state)
 	fx_runs(fx);
 	w = fx_attempt(fx, 1, 1)->worker;
 	assert_true(worker_work(w).v.d > 1.749 && worker_work(w).v.d < 1.751);
-	assert_int_equal(worker_life(w).type, VALUE_NULL);    /* it goes on */
-	assert_int_equal(worker_startup(w).type, VALUE_NULL); /* its start is not known */
+	assert_int_equal(worker_life(w).type, VALUE_NULL);    /* it is still running */
+	assert_int_equal(worker_startup(w).type, VALUE_NULL); /* its start is unknown */
 	fx_free(fx);
 }
 

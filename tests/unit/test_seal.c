@@ -50,7 +50,7 @@ static void test_records_come_back_in_order(void **state)
 		assert_int_equal(seal_put(&p.out, &p.wire, (unsigned char[]){i, 7}, 2), 0);
 	assert_int_equal(p.wire.len, 100 * (2 + SEAL_EXTRA_BYTES));
 	for (unsigned char i = 0; i < 100; i++) {
-		for (int again = 0; again < 2; again++) { /* until it is taken */
+		for (int again = 0; again < 2; again++) { /* until it is accepted */
 			assert_int_equal(open_at(&p, at, p.wire.len - at), 2 + SEAL_EXTRA_BYTES);
 			assert_int_equal(p.plain.len, 2);
 			assert_int_equal(p.plain.data[0], i);
@@ -62,7 +62,7 @@ static void test_records_come_back_in_order(void **state)
 	pair_release(&p);
 }
 
-/* As another implementation makes it (docs/wire.md): the nonce is the record's number. */
+/* Computed by another implementation (docs/wire.md): the nonce is the record's number. */
 static void test_known_records(void **state)
 {
 	static const struct {
@@ -87,7 +87,7 @@ static void test_known_records(void **state)
 	pair_release(&p);
 }
 
-/* Every bit of a record matters, and so does its place. */
+/* Each bit of a record matters, and so does its position. */
 static void test_nothing_else_opens(void **state)
 {
 	static const unsigned char text[] = "what nobody else may read";
@@ -105,16 +105,16 @@ static void test_nothing_else_opens(void **state)
 	for (size_t bit = 0; bit < 8 * bytes; bit++) {
 		p.wire.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
 		got = open_at(&p, 0, bytes);
-		/* A length that says more waits, or is refused; all else does not open. */
+		/* A larger length waits, or is refused; nothing else opens. */
 		if (got != -EBADMSG)
 			assert_true(bit < 8 * SEAL_HEAD_BYTES &&
 				    (got == -EAGAIN || got == -EMSGSIZE));
 		p.wire.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
 	}
-	assert_int_equal(open_at(&p, bytes, bytes), -EBADMSG); /* left out */
+	assert_int_equal(open_at(&p, bytes, bytes), -EBADMSG); /* one left out */
 	assert_int_equal(open_at(&p, 0, bytes), bytes);
 	seal_next(&p.in);
-	assert_int_equal(open_at(&p, 0, bytes), -EBADMSG);	   /* again */
+	assert_int_equal(open_at(&p, 0, bytes), -EBADMSG);	   /* one repeated */
 	assert_int_equal(open_at(&p, 2 * bytes, bytes), -EBADMSG); /* in another order */
 	assert_int_equal(open_at(&p, bytes, bytes), bytes);
 	for (size_t n = 0; n < bytes; n++)
@@ -140,7 +140,8 @@ static void test_sizes(void **state)
 	pair_release(&p);
 }
 
-/* NIST's GCM test case 14's key and nonce: so it is AES-256-GCM, and the nonce counts from 0. */
+/* Key and nonce of NIST's GCM test case 14: this shows that it is AES-256-GCM, with nonces from
+ * 0. */
 static void test_it_is_gcm(void **state)
 {
 	static const uint8_t zeros[SEAL_KEY_BYTES];
@@ -156,7 +157,7 @@ static void test_it_is_gcm(void **state)
 	pair_release(&p);
 }
 
-/* Proof and keys: each is another one, and each byte of the beginning matters. */
+/* Proofs and keys: all differ, and each input byte matters. */
 static void test_keys(void **state)
 {
 	struct auth_token t = {"0123456789abcdef", 16};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_sections.c - SECTION and GAUGE messages of several workers to the report's JSON, by numbers
- * worked out by hand. */
+/* test_sections.c - from SECTION and GAUGE messages of several workers to the report's JSON, with
+ * numbers computed by hand. */
 #include <jansson.h>
 
 #include "collector/report/report.h"
@@ -66,7 +66,7 @@ static void gauge(struct fixture *fx, int worker, uint64_t rev, uint64_t count, 
 	pack_kv_text(&pk, "source", "crema");
 	pack_kv_u64(&pk, "rev", rev);
 	pack_text(&pk, "stats");
-	pack_array(&pk, CREMA_GAUGE_STATS + 1); /* more than is known: dropped */
+	pack_array(&pk, CREMA_GAUGE_STATS + 1); /* more than defined: dropped */
 	for (unsigned int i = 0; i <= CREMA_GAUGE_STATS; i++) {
 		pack_array(&pk, 5);
 		pack_u64(&pk, i ? 0 : count);
@@ -159,12 +159,12 @@ static void sums_and_self(void **state)
 	section(fx, 1, "s", &(struct told){"a/b", NULL, 2, 2, 400, 300, 0, 5000, false, 0});
 	section(fx, 1, "s", &(struct told){"a/b/c", NULL, 2, 2, 100, 50, 0, 5000, false, 0});
 	section(fx, 1, "s",
-		&(struct told){"a\\/x", NULL, 2, 1, 70, 50, 0, 1, false, 0}); /* no inner of a */
+		&(struct told){"a\\/x", NULL, 2, 1, 70, 50, 0, 1, false, 0}); /* not nested in a */
 	section(fx, 1, "s",
 		&(struct told){"a/b", "pool", 2, 1, 70, 50, 0, 1, false,
 			       0}); /* of another thread */
 	section(fx, 2, "s",
-		&(struct told){"a\\", NULL, 2, 1, 0, 0, 0, 0, false, 0}); /* no shim's */
+		&(struct told){"a\\", NULL, 2, 1, 0, 0, 0, 0, false, 0}); /* not from a shim */
 	section(fx, 1, "another", &(struct told){"a", NULL, 9, 9, 9, 9, 9, 9, false, 0});
 	root = json_of(fx);
 	assert_int_equal(json_array_size(json_object_get(root, "sections")), 6);
@@ -211,7 +211,7 @@ static void beyond_the_table_has_no_self(void **state)
 	fx_free(fx);
 }
 
-/* A worker has let go a row, and the path came again: both rows' numbers add up. */
+/* A worker has released a row, and the path was used again: both rows' numbers add up. */
 static void a_path_in_two_rows(void **state)
 {
 	struct fixture *fx = workers();
@@ -258,7 +258,8 @@ static void values_of_workers_join(void **state)
 	fx_free(fx);
 }
 
-/* roastcoffea's track_memory tells changes only: where a section ended is unknown, not 0 bytes. */
+/* roastcoffea's track_memory only reports changes: the memory at a section's end is unknown, not 0
+ * bytes. */
 static void an_unknown_end_is_unknown(void **state)
 {
 	struct gauge_sum one = {.path = "jets", .kind = "memory", .source = "roastcoffea"},

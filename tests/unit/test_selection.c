@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_selection.c - a large journal is read in parts, of which a first look says what is where:
- * its list of runs and its reports are those of the same journal read at once, also where the
- * records do not come in the order of their times.
+ * test_selection.c - a large journal is read in parts, after a survey that finds what is where: its
+ * list of runs and its reports equal those of the same journal read at once, even if the records
+ * are not in the order of their times.
  */
 #include "report_fixture.h"
 
@@ -17,9 +17,9 @@
 #include "collector/print/render.h"
 #include "own_dir.h"
 
-static int reads, fails_at, fails_each; /* reads of files; the one that fails, or each such one */
+static int reads, fails_at, fails_each; /* reads of files; the one that fails, or every n-th */
 
-/* In place of the C library's. */
+/* Overrides the C library's. */
 ssize_t pread(int fd, void *to, size_t n, off_t offset)
 {
 	reads++;
@@ -44,7 +44,7 @@ static json_t *rendered(bool list, uint64_t whole_bytes, const char *run)
 	return root;
 }
 
-/* A task of 500 ms of the one file of its span. */
+/* A task of 500 ms that reads its span's only file. */
 static void add(struct fixture *fx, int worker, uint64_t attempt, const char *span, int ms)
 {
 	char key[16];
@@ -62,10 +62,10 @@ static void write_file(uint64_t created_ns, struct buf *frames)
 	buf_consume(frames, frames->len);
 }
 
-/* Three runs; each of three files has a task of each. */
+/* Three runs; each of three files has a task of each run. */
 static void write_journal(void)
 {
-	/* of each span first what begins in the middle, then the first, then the last */
+	/* of each span first one in the middle, then the first, then the last */
 	static const struct {
 		const char *span;
 		int worker, ms[3];
@@ -135,7 +135,7 @@ static int see(void *arg, const struct run *r, size_t at, size_t n)
 	return 0;
 }
 
-/* Of runs that are read one by one only those of the one are in memory. */
+/* If runs are read one by one, only one run's attempts are in memory. */
 static void test_one_batch_at_a_time(void **state)
 {
 	const struct runs_source source = {.dir = dir, .whole_bytes = 1};
@@ -152,8 +152,8 @@ static void test_one_batch_at_a_time(void **state)
 	model_release(&m);
 }
 
-/* Of tasks of runs that are only listed no counter is kept, and no name but those that runs are
- * found by. */
+/* For tasks of runs that are only listed no counters are kept, and only names by which runs are
+ * found. */
 static void test_what_is_kept_of_a_task(void **state)
 {
 	struct selection s = {.pass = SELECTION_BATCH};
@@ -205,7 +205,7 @@ static char *listed(int at, int each, struct report_notice *notice, int *rc)
 	return (char *)out.data;
 }
 
-/* A disk that fails once: the list is whole, or the file that could not be read is named. */
+/* A disk that fails once: the list is complete, or the file that could not be read is named. */
 static void test_a_read_that_fails(void **state)
 {
 	struct report_notice notice;
@@ -215,7 +215,7 @@ static void test_a_read_that_fails(void **state)
 	(void)state;
 	assert_int_equal(rc, 0);
 	n = reads;
-	survey = n / 4; /* then each of the three runs by itself */
+	survey = n / 4; /* then each of the three runs */
 	assert_true(survey > 0 && n == 4 * survey);
 	for (i = 1; i <= n; i++) {
 		found = listed(i, 0, &notice, &rc);

@@ -30,7 +30,7 @@ static void good_token_is_welcome_and_acknowledged(void **state)
 	site_release(&site);
 }
 
-/* Also one that has a token proves it to those that have it, and to nobody else. */
+/* An agent that has a token proves it only to collectors that have it, too. */
 static void insecure_takes_agents_without_a_token(void **state)
 {
 	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
@@ -163,7 +163,7 @@ static void a_restarted_collector_knows_what_it_has(void **state)
 	site_release(&site);
 }
 
-/* Writing really fails. */
+/* Makes writes really fail. */
 static void fill_disk(bool full)
 {
 	static struct rlimit before;
@@ -192,7 +192,7 @@ static void a_full_disk_stops_acknowledging_until_it_has_room(void **state)
 	agent_data(&agent, 4, 4);
 	assert_int_equal(agent_receive(&agent), -1);
 	assert_true(journal_is_stuck(site.journal));
-	/* What is only queued is not promised to anybody. */
+	/* What is only queued is not acknowledged. */
 	assert_int_equal(agent_open(&site, &other, 1), 0);
 	fill_disk(false);
 	assert_int_equal(agent_ack(&agent), 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_server_payload.c - which bytes are messages, and that no prefix is read beyond its end. */
+/* test_server_payload.c - which bytes are messages; no prefix is read beyond its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,11 +24,11 @@ static void payload_check_accepts_messages_only(void **state)
 		{"\x91\x91\x01", 3, 1, 0},
 		{"\x92\x91\x01\x92\x02\x81\xa1k\xc0", 9, 2, 0},
 		{"\x91\x92\xcc\xc8\xcb\0\0\0\0\0\0\0\0", 13, 1, 0},
-		{"\x91\x91\x01\xc0", 4, 1, -EBADMSG}, /* something behind it */
-		{"\x91\x91\x01", 3, 2, -EBADMSG},     /* another count */
+		{"\x91\x91\x01\xc0", 4, 1, -EBADMSG}, /* extra bytes */
+		{"\x91\x91\x01", 3, 2, -EBADMSG},     /* wrong count */
 		{"\x91\x90", 2, 1, -EBADMSG},	      /* a message without its number */
-		{"\x91\x91\xa1x", 4, 1, -EBADMSG},    /* a text for its number */
-		{"\x91\x81\x01\x01", 4, 1, -EBADMSG}, /* a map for a message */
+		{"\x91\x91\xa1x", 4, 1, -EBADMSG},    /* a text instead of its number */
+		{"\x91\x81\x01\x01", 4, 1, -EBADMSG}, /* a map instead of a message */
 		{"\x81\x91\x01\x01", 4, 1, -EBADMSG}, /* a map of messages */
 		{"\x91\x92\x01\xc6\xff\xff\xff\xff", 8, 1, -EBADMSG},
 		{"\x91\x92\x01\xdd\xff\xff\xff\xff", 8, 1, -EBADMSG},

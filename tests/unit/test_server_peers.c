@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_server_peers.c - bad peers: refused, told why, counted, and nobody else notices. */
+/* test_server_peers.c - bad peers: refused with a reason, counted, without effect on others. */
 #include "fixture_server.h"
 
 #include "collector/ingest/server_streams.h"
 
-/* The peer was refused for this reason, was told, and a good one still gets through. */
+/* The peer was refused with this reason, and a good one still gets through. */
 static void expect_refused(struct site *site, struct agent *agent, enum server_reason reason)
 {
 	struct agent good;
@@ -51,7 +51,7 @@ static void no_token_is_refused(void **state)
 	site_release(&site);
 }
 
-/* Who takes a proof for granted and goes on as if he had the token. */
+/* A peer that ignores the proof and continues as if it had the token. */
 static void a_stranger_who_goes_on_is_refused(void **state)
 {
 	struct auth_token wrong = {.text = "some other token of good length", .len = 31};
@@ -76,7 +76,7 @@ static void a_stranger_who_goes_on_is_refused(void **state)
 	}
 }
 
-/* The same bytes on a second connection: its challenge, and so its keys, are others. */
+/* The same bytes on a second connection: its challenge, and therefore its keys, differ. */
 static void a_replayed_connection_is_refused(void **state)
 {
 	struct agent first, second;
@@ -116,7 +116,7 @@ static void a_replayed_connection_is_refused(void **state)
 	site_release(&site);
 }
 
-/* Sealed records on their way: one bit changed, one twice, one left out, two in another order. */
+/* Sealed records in transit: one bit changed, one duplicated, one removed, two swapped. */
 static void what_is_changed_on_its_way_ends_the_connection(void **state)
 {
 	enum { CHANGED, LENGTH, TWICE, LEFT_OUT, SWAPPED, WAYS };
@@ -166,7 +166,7 @@ static void data_before_the_token_is_refused(void **state)
 
 	(void)state;
 	site_init(&site);
-	agent_connect(&site, &agent, 0); /* what an unproved connection has for an identity */
+	agent_connect(&site, &agent, 0); /* an unauthenticated connection has this identity */
 	agent.stream = 0;
 	agent_data(&agent, 0, 1);
 	expect_refused(&site, &agent, SERVER_bad_order);
@@ -279,7 +279,7 @@ static void slow_peers_are_dropped(void **state)
 {
 	struct agent silent, half;
 	struct site site;
-	static const uint8_t begun[30] = {100}; /* bytes of a record */
+	static const uint8_t begun[30] = {100}; /* part of a record */
 
 	(void)state;
 	fixture_patience_ms = 300;
@@ -296,7 +296,7 @@ static void slow_peers_are_dropped(void **state)
 	site_release(&site);
 }
 
-/* Streams with records are kept, so many of a worker; those without are forgotten. */
+/* A limited number of streams with records is kept per worker; those without are forgotten. */
 static void a_worker_has_so_many_streams(void **state)
 {
 	struct agent agent, other;
@@ -319,7 +319,7 @@ static void a_worker_has_so_many_streams(void **state)
 		assert_int_equal(agent_ack(&agent), 1);
 	}
 	agent_close(&agent);
-	agent_connect(&site, &agent, 1); /* of one that is known it is still taken */
+	agent_connect(&site, &agent, 1); /* a stream that is known is still accepted */
 	agent.stream = 5;
 	agent_auth(&agent, &site.token);
 	assert_int_equal(agent_proof(&agent), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_server_streams.c - the table of streams: what is found again, forgotten, and refused. */
+/* test_server_streams.c - the table of streams: which are found again, forgotten, and refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "collector/ingest/server_streams.h"
 
-/* Ids that somebody chose: they differ in one byte only. */
+/* Chosen ids: they differ in one byte only. */
 static const uint8_t *id(unsigned int n)
 {
 	static uint8_t worker[CREMA_WORKER_ID_BYTES];
@@ -40,14 +40,15 @@ static void what_has_records_stays(void **state)
 	server_streams_use(p);
 	server_streams_use(p);
 	server_streams_leave(&s, p);
-	assert_int_equal(s.workers.n, 2); /* somebody still speaks for it */
+	assert_int_equal(s.workers.n, 2); /* a stream of it remains */
 	server_streams_leave(&s, p);
 	assert_int_equal(s.streams.n, 2);
 	assert_int_equal(s.workers.n, 1);
 	server_streams_release(&s);
 }
 
-/* Each is found after any number of others were forgotten: a plain array knows which are there. */
+/* Each stream is found after any number of others were forgotten: a plain array has the expected
+ * ones. */
 static void holes_are_closed(void **state)
 {
 	enum { WORKERS = 40, STREAMS = 40 };
@@ -96,15 +97,15 @@ static void a_worker_has_so_many(void **state)
 		assert_non_null(server_streams_get(&s, id(1), i));
 	}
 	assert_true(server_streams_full(&s, id(1), SERVER_STREAMS_OF_WORKER));
-	assert_false(server_streams_full(&s, id(1), 5)); /* it is there already */
+	assert_false(server_streams_full(&s, id(1), 5)); /* it already exists */
 	assert_false(server_streams_full(&s, id(2), 1));
 	s.streams.n = SERVER_STREAMS;
 	assert_true(server_streams_full(&s, id(2), 1));
 	server_streams_release(&s);
 }
 
-/* All streams of one worker, and as many of others: a look-up takes a few steps whoever has how
- * many. With one chain for each worker a million of them would take 10 minutes. */
+/* All streams of one worker, and as many of others: a lookup takes a few steps, whatever their
+ * distribution. With one chain per worker a million of them would take 10 minutes. */
 static void many_streams_are_quick(void **state)
 {
 	struct server_streams s = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_servers.c - SERVER messages of several workers to the report's JSON. */
+/* test_servers.c - from SERVER messages of several workers to the report's JSON. */
 #include <jansson.h>
 
 #include "collector/report/report.h"
@@ -22,7 +22,7 @@ static void server(struct fixture *fx, int worker, const char *name, const char 
 	pack_kv_u64(&pk, "latency_sum_ns", 2000000);
 	pack_kv_u64(&pk, "latency_max_ns", max_ns);
 	pack_text(&pk, "latency");
-	pack_array(&pk, CREMA_LATENCY_BUCKETS + 2); /* more than is known: dropped */
+	pack_array(&pk, CREMA_LATENCY_BUCKETS + 2); /* more than defined: dropped */
 	for (unsigned int i = 0; i < CREMA_LATENCY_BUCKETS + 2; i++)
 		pack_u64(&pk, i == 1 ? requests - 10 : i == 11 ? 10 : i >= CREMA_LATENCY_BUCKETS);
 	fx_end(fx, worker, &b);
@@ -80,7 +80,7 @@ static void test_sums_of_workers_and_bounds(void **state)
 	server(fx, 1, "a:1094", "s", 50, 1500000);
 	server(fx, 1, "a:1094", "s", 100, 1900000); /* later, cumulative */
 	server(fx, 2, "a:1094", "s", 100, 1200000);
-	server(fx, 2, "a:1094", "another", 100, 9900000); /* not of this run */
+	server(fx, 2, "a:1094", "another", 100, 9900000); /* not from this run */
 	server(fx, 2, NULL, "s", 100, 1048576);
 	all = servers_of(fx);
 	assert_int_equal(json_array_size(all), 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_socket_owner.c - the users of real sockets over loopback, both ways of asking. */
+/* test_socket_owner.c - the users of real sockets over loopback, in both ways. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void connect_pair(struct pair *pair, const char *at)
 	assert_int_equal(net_parse(&address, at, 1), 0);
 	pair->listener = net_listen(&address, 4);
 	if (pair->listener < 0)
-		skip(); /* no IPv6 here */
+		skip(); /* no IPv6 */
 	assert_int_equal(net_local(pair->listener, &address), 0);
 	pair->client = net_connect(&address);
 	assert_true(pair->client >= 0);
@@ -71,7 +71,7 @@ static void both_ends(const char *at)
 		connect_pair(&pair, at);
 		assert_true(socket_is_loopback(from) && socket_is_loopback(to));
 		assert_int_equal(ways[i](from, to, &(uid_t){0}), 0);
-		/* nobody has taken it yet: not root's, as the table says */
+		/* not accepted yet: it is not root's, although the table lists it so */
 		assert_int_equal(ways[i](to, from, &uid), -ENOENT);
 		take(&pair);
 		uid = ~0u;
@@ -81,7 +81,7 @@ static void both_ends(const char *at)
 		assert_int_equal(ways[i](to, NULL, &uid), 0);
 		assert_int_equal(uid, geteuid());
 		assert_int_equal(ways[i](from, NULL, &uid), -ENOENT);
-		/* a client that has gone: nobody's either */
+		/* a client that has disconnected: it has no owner either */
 		shutdown(pair.client, SHUT_WR);
 		close(pair.client);
 		pair.client = -1;
@@ -127,12 +127,13 @@ static void of_another_user(void **state)
 		assert_int_equal(ways[i]((void *)&pair.to, NULL, &uid), 0);
 		assert_int_equal(uid, STRANGER);
 		assert_int_equal(ways[i]((void *)&pair.to, (void *)&pair.from, &uid), 0);
-		assert_int_equal(uid, 0); /* of the one who accepted */
+		assert_int_equal(uid, 0); /* the user who accepted it */
 		close_pair(&pair);
 	}
 }
 
-/* Reading the tables may not hold the caller up: so many answers in a second, then none. */
+/* Reading the tables must not block the caller: a limited number of lookups per second, then
+ * none. */
 static void reads_are_limited(void **state)
 {
 	int answers, refused, rc, i;
@@ -142,7 +143,7 @@ static void reads_are_limited(void **state)
 
 	(void)state;
 	connect_pair(&pair, "127.0.0.1:0");
-	do { /* until all are asked within one second */
+	do { /* until all lookups fall within one second */
 		second = second_now();
 		while (second_now() == second)
 			usleep(1000);

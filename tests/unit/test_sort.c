@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_sort.c - sort_numbered() against qsort(), of numbers and of real numbers. */
+/* test_sort.c - sort_numbered() against qsort(), for integers and real numbers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #define MOST 5000
 
-/* By number, then by place: what keeps the order of equal ones. */
+/* By number, then by position: this keeps the order of equal ones. */
 static int by_both(const void *pa, const void *pb)
 {
 	const struct numbered *a = pa, *b = pb;
@@ -30,7 +30,7 @@ static uint64_t next(uint64_t *seed)
 	return *seed;
 }
 
-/* `bits` of 64 vary, from the `shift`-th on. */
+/* `bits` of 64 vary, starting at `shift`. */
 static void check(size_t n, unsigned int bits, unsigned int shift)
 {
 	static struct numbered v[MOST], expected[MOST];

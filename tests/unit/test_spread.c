@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_spread.c - mean, deviations and ends, of the numbers that textbooks have. */
+/* test_spread.c - mean, deviations and extremes, with textbook numbers. */
 #include "report_fixture.h"
 
-/* 2, 4, 4, 4, 5, 5, 7, 9: squared distances from 5 are 32 in all. */
+/* 2, 4, 4, 4, 5, 5, 7, 9: the squared distances from 5 add up to 32. */
 static void test_eight_numbers(void **state)
 {
 	static const double values[] = {4, 2, 5, 9, 4, 7, 4, 5};
@@ -17,7 +17,7 @@ static void test_eight_numbers(void **state)
 	assert_near(spread_sample_std(&s), 2.138089935);
 	assert_near(spread_min(&s), 2);
 	assert_near(spread_max(&s), 9);
-	spread_add(&s, value_null()); /* one that nobody knows */
+	spread_add(&s, value_null()); /* an unknown one */
 	assert_int_equal(s.n, 8);
 	assert_int_equal(s.unknown, 1);
 	assert_unknown(spread_mean(&s));
@@ -27,7 +27,8 @@ static void test_eight_numbers(void **state)
 	assert_unknown(spread_max(&s));
 }
 
-/* Below 0, where no first value is taken for an end; of one there is no deviation of a sample. */
+/* Below 0, where no initial value may be taken for an extreme; a single number has no sample
+ * deviation. */
 static void test_few_numbers(void **state)
 {
 	struct spread s = {0};

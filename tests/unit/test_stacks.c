@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stacks.c - long waits from shared memory to the report's rows; names of functions. */
+/* test_stacks.c - long waits, from shared memory to the report's rows; names of functions. */
 #include <errno.h>
 #include <jansson.h>
 #include <limits.h>
@@ -28,8 +28,7 @@ static void hex_of(const struct module *m, char *hex)
 		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
 }
 
-/* FNV-1a of 64 bits, over the path and the build id: the same module has the same id in each
- * process. */
+/* 64-bit FNV-1a over the path and the build id: a module has the same id in each process. */
 static uint64_t id_of(const struct module *m)
 {
 	uint64_t id = 0xcbf29ce484222325u;
@@ -71,7 +70,7 @@ static void test_an_address_becomes_a_name(void **state)
 	symbols_release(&s);
 	assert_int_not_equal(symbols_open(&s, "/proc/self/stat", hex), 0);
 	symbols_release(&s);
-	/* The heap is in no file; a process that is gone leaves what was known. */
+	/* The heap is in no file; what was known remains when the process has ended. */
 	assert_null(modules_find(&modules, (uint64_t)(uintptr_t)modules.module, &place));
 	assert_null(modules_find(&modules, UINT64_MAX, &place));
 	assert_true(modules_read(&modules, INT_MAX) < 0);
@@ -79,7 +78,7 @@ static void test_an_address_becomes_a_name(void **state)
 	modules_release(&modules);
 }
 
-/* A worker's memory with its agent's part, whose frames go to the model. */
+/* A worker's memory with its agent's side; frames are fed to the model. */
 struct agent_side {
 	struct crema_shm *shm;
 	struct view view;
@@ -140,7 +139,7 @@ static struct crema_stack *record(struct agent_side *a, const char *span, uint64
 	return r;
 }
 
-/* Polls a second later and gives what was sent to the model. */
+/* Polls a second later, and feeds what was sent to the model. */
 static void poll_and_feed(struct agent_side *a, struct fixture *fx)
 {
 	struct buf scratch = BUF_INIT;
@@ -229,7 +228,7 @@ static void test_records_become_rows(void **state)
 	fx_free(fx);
 }
 
-/* The worker's memory may hold anything. */
+/* The worker's memory may contain anything. */
 static void test_nonsense_in_memory_is_not_sent(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -308,7 +307,7 @@ static void test_bad_messages_and_too_many_places(void **state)
 	fx_free(fx);
 }
 
-/* A worker in trouble has many: so many in a second are enough, whichever poll finds them. */
+/* A worker in trouble has many waits: a limited number per second is sent, in whichever poll. */
 static void test_so_many_in_a_second(void **state)
 {
 	static const uint64_t at_ms[] = {10000, 10500, 10999, 11000, 11900};

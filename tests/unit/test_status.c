@@ -41,7 +41,7 @@ static json_t *status_of(const struct store *store, const struct server *server)
 	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
 	journal = json_incref(json_object_get(root, "journal"));
-	/* the test writes and syncs in the collector's place */
+	/* the test writes and syncs instead of the collector */
 	assert_string_equal(json_string_value(json_object_get(journal, "writes_by")), "pwrite");
 	json_decref(root);
 	buf_release(&out);
@@ -49,7 +49,7 @@ static json_t *status_of(const struct store *store, const struct server *server)
 	return journal;
 }
 
-/* What /metrics says of `name`. */
+/* The value of `name` in /metrics. */
 static double gauge(const struct store *store, const struct server *server, const char *name)
 {
 	struct live *live = live_new();
@@ -216,8 +216,8 @@ static void agents_are(const json_t *agents)
 	}
 }
 
-/* The thread of the loop makes it: half of what reading it costs, where building a tree costs more.
- */
+/* The loop's thread writes it: this takes half as long as reading it, and building a tree would
+ * take longer. */
 static void as_many_agents_as_can_be(void **state)
 {
 	struct server_conn *conns = calloc(AGENTS, sizeof(*conns));
@@ -255,7 +255,7 @@ static void as_many_agents_as_can_be(void **state)
 		buf_release(&out);
 	}
 	print_message("made in %.1f ms, read in %.1f ms\n", made * 1e3, read * 1e3);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they slow our code only */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they only slow our code */
 	assert_true(made < read / 2);
 #endif
 	server->conns = NULL;

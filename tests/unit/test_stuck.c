@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_stuck.c - the lines of `crema stuck` of a live.json, word for word. */
+/* test_stuck.c - the exact lines of `crema stuck` for a live.json. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "collector/top/stuck.h"
 
-/* Single quotes stand for double ones. */
+/* Single quotes represent double ones. */
 static int print(const char *json, double longer, char **out)
 {
 	char *copy = strdup(json);
@@ -41,7 +41,7 @@ static void assert_prints(const char *json, double longer, const char *due)
 #define LIVE(rows)                                                                                 \
 	"{'doing': [" rows "], 'doing_cut': 0, 'worker_rows': [], 'tasks': {'running': 7}}"
 
-/* All of a row; then only what is known. */
+/* A complete row; then only what is known. */
 static void test_a_row(void **state)
 {
 	(void)state;
@@ -72,7 +72,7 @@ static void test_parts_of_a_row(void **state)
 {
 #define HEAD "{'key': 'k', 'pid': 8, 'host': 'h', 'task_seconds': 90"
 	static const struct {
-		const char *row, *due; /* behind the first line and the worker's own */
+		const char *row, *due; /* after the first line and the worker's own */
 	} rows[] = {
 		{HEAD ", 'name': 'w'}", "    worker w, pid 8 on h\n"
 					"    runs: in no call that waits\n"},
@@ -115,7 +115,7 @@ static void test_parts_of_a_row(void **state)
 	}
 }
 
-/* By the seconds in its call; of what waits for nothing, by its task's. */
+/* Ordered by the seconds in the call, or those of the task if it waits for nothing. */
 static void test_which_rows(void **state)
 {
 	static const struct {
@@ -167,7 +167,7 @@ static void keep(void *to, const char *text)
 	strcat(strcat(to, text), "\n");
 }
 
-/* A line each: paused workers, and tasks that have been in a call for so long. */
+/* One line each: paused workers, and tasks that have been in a call for this long. */
 static void test_short_lines(void **state)
 {
 	char lines[512] = "";

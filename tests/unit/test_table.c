@@ -32,7 +32,7 @@ static void check_all(const struct table *t, unsigned int *item, const bool *the
 	assert_int_equal(n, t->n);
 }
 
-/* spread: so many items have each hash */
+/* spread: this many items have each hash */
 static void against_an_array(uint64_t spread)
 {
 	unsigned int item[ITEMS], k, i, seed = 5;
@@ -67,7 +67,7 @@ static void collisions(void **state)
 	against_an_array(ITEMS);
 }
 
-/* Runs that go over the end of the array, too: hashes near 2^64. */
+/* Runs that wrap around the end of the array, too: hashes near 2^64. */
 static void around_the_end(void **state)
 {
 	unsigned int item[20], k;
@@ -97,7 +97,7 @@ static void an_empty_one(void **state)
 	table_release(&t);
 }
 
-/* Each row is in the table, where its number is in the array, and stays where it was made. */
+/* Each row is in the table, at its index in the array, and does not move. */
 static void rows_of_all_three(void **state)
 {
 	struct row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_taskvine_log.c - reading TaskVine's transactions log, and whose process a task was. */
+/* test_taskvine_log.c - reading TaskVine's transactions log, and which process ran a task. */
 #include <unistd.h>
 
 #include "collector/runs/taskvine_log.h"
@@ -72,7 +72,7 @@ static void test_each_process_finds_its_execution(void **state)
 		of[i]->cwd = i < 2 ? "/space/task.2" : "/space/task.x";
 	}
 	of[0]->process_start = 1800000005.004;
-	of[1]->process_start = 1800000002.003; /* 10 ms before, by /proc's clock */
+	of[1]->process_start = 1800000002.003; /* 10 ms earlier, by /proc's clock */
 	of[2]->process_start = 1800000005.5;
 	taskvine_log_match(&log, &run);
 	assert_ptr_equal(log.executions.v[0].worker, of[1]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_timeline.c - totals over time to bins, with numbers worked out by hand. */
+/* test_timeline.c - from totals over time to bins, with numbers computed by hand. */
 #include <math.h>
 
 #include "report_fixture.h"
@@ -7,7 +7,7 @@
 #include "collector/runs/timeline.h"
 
 struct totals_at {
-	int ms, snapshot_ms; /* snapshot_ms 0: not told */
+	int ms, snapshot_ms; /* snapshot_ms 0: not reported */
 	uint64_t read, unattributed_read, storage, cpu_ms;
 };
 
@@ -63,7 +63,7 @@ static void build(struct fixture *fx, struct timeline *t)
 	assert_int_equal(timeline_build(t, &fx->runs.v[0]), 0);
 }
 
-/* One task from 0.5 s to 3.7 s; totals at 1, 2, 3 and 4 s; what came last closes the sum. */
+/* One task from 0.5 s to 3.7 s; totals at 1, 2, 3 and 4 s; the last totals complete the sum. */
 static void test_work_lies_where_it_was_done(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -71,7 +71,7 @@ static void test_work_lies_where_it_was_done(void **state)
 
 	(void)state;
 	fx->twice = true;
-	fx_hello(fx, 1, NULL); /* lives from 0 s */
+	fx_hello(fx, 1, NULL); /* present from 0 s */
 	fx_simple(fx, 1, 1, "k", "s", 0, 500, 3700, "ok");
 	fx_totals(fx, 1, &(struct totals_at){.ms = 4000, .read = 1700, .storage = 4096});
 	fx_totals(fx, 1, &(struct totals_at){.ms = 1000, .read = 100, .unattributed_read = 7});
@@ -79,7 +79,7 @@ static void test_work_lies_where_it_was_done(void **state)
 	fx_totals(fx, 1, &(struct totals_at){.ms = 3000, .read = 1100, .unattributed_read = 7});
 	fx_goodbye(fx, 1, 4000, "exit");
 	build(fx, &t);
-	/* 107 before 1.0 lie in 0.5-1.0, 1,000 in 1.0-2.0, 593 in 3.0-3.7 */
+	/* 107 before 1.0 are in 0.5-1.0, 1,000 in 1.0-2.0, 593 in 3.0-3.7 */
 	EXPECT(&t, read_bytes, 107 + 500, 500, 0 + 423, 170);
 	EXPECT(&t, storage_read_bytes, 0, 0, 2925, 1171);
 	EXPECT(&t, write_bytes, -1, -1, -1, -1);
@@ -115,7 +115,8 @@ static void test_tasks_under_way_are_averages(void **state)
 	fx_free(fx);
 }
 
-/* What is unknown for a while is spread once it is known; what stays unknown is no 0. */
+/* A value that is unknown for a while is spread once it is known; one that stays unknown is not
+ * 0. */
 static void test_unknown_is_not_zero(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -136,7 +137,7 @@ static void test_unknown_is_not_zero(void **state)
 	fx_free(fx);
 }
 
-/* A sum that misses what is being folded at that moment, and one from which something was taken. */
+/* A sum without what is being folded at that moment, and one that was reduced. */
 static void test_sums_that_fall(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -157,7 +158,7 @@ static void test_sums_that_fall(void **state)
 	fx_free(fx);
 }
 
-/* CPU of a task under way is as old as the worker's snapshot: it is spread since the one before. */
+/* CPU of a running task is as old as the worker's snapshot: it is spread since the previous one. */
 static void test_old_snapshots_wait(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -177,7 +178,7 @@ static void test_old_snapshots_wait(void **state)
 	fx_free(fx);
 }
 
-/* 1,500 s need bins of 4 s: 375 of them; 1 byte each second stays exact in sum. */
+/* 1,500 s need 375 bins of 4 s; the sum of 1 byte each second stays exact. */
 static void test_long_runs_have_long_bins(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -203,11 +204,12 @@ static void test_long_runs_have_long_bins(void **state)
 	fx_free(fx);
 }
 
-/* Of each cell of 2^28 ns, 268 ms, the latest: times are of the cells' bounds, in any order. */
+/* The latest point of each cell of 2^28 ns (268 ms): times are at the cells' boundaries, in any
+ * order. */
 static void test_cells_of_time(void **state)
 {
 	static const struct {
-		int cell, ns; /* from its begin */
+		int cell, ns; /* from its beginning */
 		bool kept;
 	} points[] = {{7, 5, true},
 		      {2, 0, false},
@@ -238,13 +240,13 @@ static void test_cells_of_time(void **state)
 	assert_int_equal(k, h->n);
 	for (k = 0; k < h->n; k++) {
 		assert_true(!k || h->v[k].boot_ns > h->v[k - 1].boot_ns);
-		/* the snapshot's time is the place in the list */
+		/* the snapshot's time is the index in the list */
 		assert_true(points[h->v[k].snapshot_ns].kept);
 	}
 	fx_free(fx);
 }
 
-/* Twice as many points as allowed: fewer are kept, and nothing of the sum is lost. */
+/* With twice as many points as allowed fewer are kept, and the sum is unchanged. */
 static void test_points_are_bounded(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -270,8 +272,8 @@ static void test_points_are_bounded(void **state)
 	fx_free(fx);
 }
 
-/* Clocks drift by 4 ms in 3 s, and of two totals 3 ms apart (in two cells of the history) each is
- * next to another pair: the second one's time is the first one's, not before it. */
+/* Clocks drift by 4 ms in 3 s, and each of two totals 3 ms apart (in two cells of the history) is
+ * closest to a different pair: the second total gets the first one's time, not an earlier one. */
 static void test_times_by_two_clock_pairs(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -293,7 +295,8 @@ static void test_times_by_two_clock_pairs(void **state)
 	fx_free(fx);
 }
 
-/* Two runs one after the other on one worker: each has its own, and the second between them. */
+/* Two runs in sequence on one worker: each has its own numbers, and they share the second between
+ * them. */
 static void test_runs_share_the_second_between_them(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -323,7 +326,7 @@ static void test_runs_without_totals_or_clock(void **state)
 
 	(void)state;
 	fx_hello(fx, 1, NULL);
-	fx_simple(fx, 1, 1, "k", "s", 0, 5, 5, "ok"); /* an instant */
+	fx_simple(fx, 1, 1, "k", "s", 0, 5, 5, "ok"); /* no duration */
 	build(fx, &t);
 	assert_true(isnan(t.resolution));
 	EXPECT(&t, read_bytes, -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_totals.c - totals of runs that are over: what is in them, of which runs, and until when. */
+/* test_totals.c - totals of finished runs: their contents, which runs have them, and until when. */
 #include "own_dir.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@ static struct fixture *journal_begin(struct buf *frames)
 	struct fixture *fx = fx_new();
 
 	fx->file = frames;
-	fx->seq[1] = fx->seq[2] = 100 * files; /* none comes twice */
+	fx->seq[1] = fx->seq[2] = 100 * files; /* none is a duplicate */
 	fx_hello(fx, 1, NULL);
 	fx_hello(fx, 2, NULL);
 	return fx;
@@ -32,7 +32,7 @@ static void journal_end(struct fixture *fx)
 	struct framefile f;
 
 	snprintf(journal, sizeof(journal), "%s/journal", dir);
-	mkdir(journal, 0700); /* a segment is what lies in there */
+	mkdir(journal, 0700); /* a segment is a file in it */
 	assert_int_equal(framefile_create(&f, journal, "journal", ++files, NULL), 0);
 	assert_int_equal(framefile_append(&f, fx->file->data, fx->file->len), 0);
 	framefile_close(&f);
@@ -85,7 +85,7 @@ static int update(uint64_t now_ns, uint64_t whole_bytes, uint64_t late_ns)
 }
 
 struct told {
-	char spans[128]; /* first spans of the runs that have totals */
+	char spans[128]; /* first spans of the runs with totals */
 	void (*check)(const struct run *r);
 };
 
@@ -103,7 +103,7 @@ static int see(void *arg, const struct run *r, size_t at, size_t n)
 	return 0;
 }
 
-/* The runs that have totals which are believed. */
+/* The runs whose totals are used. */
 static void assert_told(const char *spans, void (*check)(const struct run *r))
 {
 	struct runs_source source = source_at(NOW);
@@ -130,7 +130,7 @@ static double metric(const struct run *r, const char *id)
 	return v;
 }
 
-/* By the records above, in milliseconds and by hand. */
+/* From the records above, in milliseconds, by hand. */
 static void check_run(const struct run *r)
 {
 	static const struct {
@@ -156,7 +156,7 @@ static void check_run(const struct run *r)
 	assert_int_equal(d->counts.v[0].ended, due[i].attempts);
 	assert_int_equal(run_counted(r), due[i].attempts);
 	assert_int_equal(d->chunk_attempts, due[i].chunks);
-	/* a double has no more than a few hundred nanoseconds there */
+	/* a double is only exact to a few hundred nanoseconds here */
 	assert_in_range(d->start_ns, UTC_NS(due[i].from_ms) - 1000, UTC_NS(due[i].from_ms) + 1000);
 	assert_in_range(d->stop_ns, UTC_NS(due[i].to_ms) - 1000, UTC_NS(due[i].to_ms) + 1000);
 	assert_float_equal(metric(r, "wall_time"), due[i].wall, 1e-6);
@@ -179,7 +179,7 @@ static json_t *list(uint64_t whole_bytes)
 	return root;
 }
 
-/* And the list by totals is that by the records. */
+/* The list from totals equals that from records. */
 static void test_what_they_hold(void **state)
 {
 	json_t *by_records, *by_totals;
@@ -197,7 +197,7 @@ static void test_what_they_hold(void **state)
 	json_decref(by_totals);
 }
 
-/* Not of one that may go on: nothing of it for a minute, and no task that runs. */
+/* Not for a run that may continue: it must be idle for a minute, without a running task. */
 static void test_only_of_runs_that_are_over(void **state)
 {
 	const uint64_t over = UTC_NS(100250) + UINT64_C(60000000000);
@@ -217,14 +217,14 @@ static void test_only_of_runs_that_are_over(void **state)
 	assert_told("chunks two three ", check_run);
 }
 
-/* From the first segment that has records of it to the last. */
+/* From the first segment with records of it to the last. */
 static void check_segments(const struct run *r)
 {
 	assert_int_equal(r->first_segment, 0);
 	assert_int_equal(r->last_segment, !strcmp(r->first_span, "two") ? 1 : 0);
 }
 
-/* Of what has changed since nothing is believed, until it is read again. */
+/* Totals of runs that have changed since are ignored until their records are read again. */
 static void test_more_records(void **state)
 {
 	struct buf frames = BUF_INIT;
@@ -241,7 +241,7 @@ static void test_more_records(void **state)
 	assert_told("chunks two three ", check_segments);
 }
 
-/* The file's totals as one would have them to be; `d` is changed before. */
+/* Replaces the file's totals with `d`, which the caller has changed. */
 static void write_totals(struct dropped_run *d)
 {
 	struct buf frames = BUF_INIT;
@@ -261,7 +261,7 @@ static void keep_id(const struct run *r)
 		snprintf(id_of_three, sizeof(id_of_three), "%s", r->id);
 }
 
-/* Of another version, of other spans, or of more or fewer records. */
+/* By another version, with other spans, or with more or fewer records. */
 static void test_whose_are_believed(void **state)
 {
 	static const struct {
@@ -301,7 +301,7 @@ static void test_whose_are_believed(void **state)
 	}
 }
 
-/* Without time for more than the first of them, which has room for so many runs. */
+/* There is only time for the first batch; `whole_bytes` determines how many runs it holds. */
 static void test_as_many_as_there_is_time_for(void **state)
 {
 	static const struct {
@@ -322,11 +322,11 @@ static void test_as_many_as_there_is_time_for(void **state)
 		assert_told(rooms[i].told, check_run);
 		assert_int_equal(remove(file), 0);
 	}
-	assert_int_equal(update(NOW, 1, UINT64_MAX), 0); /* all, one by one */
+	assert_int_equal(update(NOW, 1, UINT64_MAX), 0); /* all, one at a time */
 	assert_told("chunks two three ", check_run);
 }
 
-/* Dropping a run takes its totals out of the others. */
+/* Dropping a run removes its totals from the others. */
 static void test_one_is_taken(void **state)
 {
 	struct dropped_run *left[] = {NULL, NULL, NULL}, *taken;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_tracking.c - series of the run's workers: each number of a probe reaches its own series. */
+/* test_tracking.c - series of the run's workers: each number of a probe is in the right series. */
 #include "report_fixture.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static struct fixture *one_worker(void)
 	fx_sample(fx, 1, 400, 2000);
 	fx_sample(fx, 1, 800, 2500);
 	fx_sample(fx, 1, 1600, 2600);
-	fx_sample(fx, 1, 2600, 999999); /* too late to be the run's */
+	fx_sample(fx, 1, 2600, 999999); /* after the run's end */
 	fx_runs(fx);
 	return fx;
 }
@@ -72,10 +72,10 @@ static void test_probes(void **state)
 		assert_true(at >= 0.4);
 		assert_true(fabs(k->last_seen.v[i].value - BASE - (at < 0.8 ? 0.4 : 0.8)) < 1e-6);
 	}
-	/* a task takes 0.75 s in the mean */
+	/* a task takes 0.75 s on average */
 	assert_true(fabs(k->mean_task_wall - 0.75) < 1e-9);
 	POINTS(k->occupancy, 3, 31.5);
-	assert_uint_value(k->cores, 6); /* the newest, also after the run */
+	assert_uint_value(k->cores, 6); /* the newest value, even after the run */
 	assert_uint_value(k->memory_limit, 3000);
 	fx_free(fx);
 }
@@ -97,7 +97,7 @@ static void test_samples(void **state)
 	fx_free(fx);
 }
 
-/* Each edge of a task can be the highest. */
+/* The highest value can be at either end of a task. */
 static void test_peak_is_of_tasks_and_samples(void **state)
 {
 	struct fixture *fx;
@@ -120,7 +120,7 @@ static void test_peak_is_of_tasks_and_samples(void **state)
 	}
 }
 
-/* Tasks of each worker are its own: two of them, one after the other and back. */
+/* Each worker's tasks count for that worker: two workers in turn, and the first again. */
 static void test_mean_is_per_worker(void **state)
 {
 	struct fixture *fx = fx_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_utf8.c - what is a character, which of them a screen gets, and what files keep. */
+/* test_utf8.c - what is a character, which characters a screen gets, and which files keep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void put(char *s, uint32_t c, size_t n)
 	s[n] = '\0';
 }
 
-/* Every code point in every length: only the shortest one is a character, and no surrogate is. */
+/* Each code point in each length: only the shortest is a character, and surrogates are not. */
 static void code_points(void **state)
 {
 	static const uint32_t from[] = {0, 0, 0x80, 0x800, 0x10000, 0x110000};
@@ -47,7 +47,7 @@ static void code_points(void **state)
 	}
 }
 
-/* The terminal's names and those of the live page: the same characters are replaced, each by one
+/* The terminal's names and those of the live page: the same characters are replaced, each with one
  * '?'. */
 static void one_filter(void **state)
 {
@@ -83,7 +83,7 @@ static void one_filter(void **state)
 	assert_string_equal(live, "ab");
 }
 
-/* Files keep what is a character, U+061C too. */
+/* Files keep all characters, including U+061C. */
 static void files_keep_characters(void **state)
 {
 	static const char text[] = "a\xd8\x9c\xff\xe2\x80\xae\x1b\xe2\x80";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_walk.c - the walker of msgpack against msgpack-c: every first byte, random values, cut ones.
- */
+/* test_walk.c - the msgpack walker against msgpack-c: each first byte, random values, truncated
+ * ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "common/walk.h"
 
-/* msgpack-c says how long a value is; zeros follow its first byte, so texts and containers are
+/* msgpack-c determines a value's length; zeros follow its first byte, so texts and containers are
  * empty. */
 static void sizes_are_msgpack_s(void **state)
 {
@@ -34,7 +34,7 @@ static void sizes_are_msgpack_s(void **state)
 			assert_true(value.data.type != MSGPACK_OBJECT_ARRAY &&
 				    value.data.type != MSGPACK_OBJECT_MAP);
 		} else {
-			/* a container, a length of its own, or the byte that is never used */
+			/* a container, a length that follows, or the unused byte */
 			assert_true((first >= 0x80 && first < 0xa0) ||
 				    (first >= 0xc4 && first < 0xca) || first >= 0xd9 ||
 				    first == 0xc1);
@@ -44,7 +44,8 @@ static void sizes_are_msgpack_s(void **state)
 	}
 }
 
-/* What an item is, by msgpack-c; lengths of 0 to 4 where the first byte leaves them open. */
+/* The type of an item according to msgpack-c; lengths of 0 to 4 if the first byte does not define
+ * them. */
 static void items_are_msgpack_s(void **state)
 {
 	unsigned int first, length;
@@ -58,7 +59,7 @@ static void items_are_msgpack_s(void **state)
 			size_t used = 0, i;
 			bool ok;
 
-			/* the last byte of each length that can be */
+			/* the last byte of each possible length */
 			if (first >= 0xc4 && first < 0xca)
 				bytes[(size_t)1 << (first - 0xc4) % 3] = (unsigned char)length;
 			else if (first >= 0xd9 && first < 0xdc)
@@ -75,7 +76,7 @@ static void items_are_msgpack_s(void **state)
 				continue;
 			switch (value.data.type) {
 			case MSGPACK_OBJECT_POSITIVE_INTEGER:
-				/* what is positive by its value and not by its type is no NUMBER */
+				/* a positive value of a signed type is not NUMBER */
 				if (first < 0xd0) {
 					assert_int_equal(item.kind, WALK_NUMBER);
 					assert_true(item.number == value.data.via.u64);
@@ -116,7 +117,7 @@ static void items_are_msgpack_s(void **state)
 	}
 }
 
-/* A run is stepped over at once: whatever byte stands anywhere in it, it is judged as by itself. */
+/* A run is skipped at once: any byte at any position in it is classified as if it were alone. */
 static void runs(void **state)
 {
 	uint8_t bytes[WALK_RUN];
@@ -152,7 +153,7 @@ static void depth(void **state)
 	deep[WALK_DEPTH_MAX] = 0x91;
 	deep[WALK_DEPTH_MAX + 1] = 7;
 	assert_int_equal(walk_values(deep, WALK_DEPTH_MAX + 2, 1, WALK_DEPTH_MAX), -EBADMSG);
-	deep[2] = 0x90; /* and what follows is not looked at */
+	deep[2] = 0x90; /* the rest is not examined */
 	assert_int_equal(walk_values(deep, sizeof(deep), 1, WALK_DEPTH_MAX), 3);
 	assert_int_equal(walk_values(deep, 0, 0, WALK_DEPTH_MAX), 0);
 	assert_int_equal(walk_values((const uint8_t *)"\xdd\xff\xff\xff\xff", 5, 1, 2), -EBADMSG);

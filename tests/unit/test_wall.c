@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wall.c - the client's wall time in parts, with numbers worked out by hand. */
+/* test_wall.c - the parts of the client's wall time, with numbers computed by hand. */
 #include <errno.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ static struct wall taken(const struct facts *f, const char *text)
 	return w;
 }
 
-/* -1: unknown; parts that are not named are 0. */
+/* -1: unknown; unnamed parts are 0. */
 static void expect(const struct wall *w, double rest, const double v[WALL_PARTS])
 {
 	double sum = rest;
@@ -88,8 +88,8 @@ static void test_a_wait_is_cut(void **state)
 	fx_free(fx);
 }
 
-/* What the client does while tasks run is its own part: here it waits from 5 to 6 s only, then
- * again from 13 s; the clock of the collector is 1 s ahead. */
+/* What the client does while tasks run is a separate part: here it only waits from 5 to 6 s, then
+ * again from 13 s; the collector's clock is 1 s ahead. */
 static void test_overlaps_are_the_clients(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -101,8 +101,8 @@ static void test_overlaps_are_the_clients(void **state)
 	fx_free(fx);
 }
 
-/* A wait before the first task, and one after another graph was sent, are of something else; one
- * that begins after the last task of a graph sent before it is gathering. */
+/* A wait before the first task, and one after another graph was submitted, are for something else;
+ * one that begins after the last task of an earlier graph is gathering. */
 static void test_other_waits(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -155,7 +155,8 @@ static void write_file(const char *folder, const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* By a key that the client sent; others' records, half ones and other formats are not it. */
+/* Found by a key that the client submitted; others' records, partial ones and other formats are
+ * ignored. */
 static void test_the_clients_record_is_found(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -173,7 +174,7 @@ static void test_the_clients_record_is_found(void **state)
 	write_file(folder, "1899999991.5-7.json", RECORD("", "0", ""));
 	assert_false(wall_find(&w, dir, f));
 	write_file(folder, "1799999992.5-7.json", RECORD("", "0", ""));
-	((struct run *)f->run)->start = 1; /* files are of now */
+	((struct run *)f->run)->start = 1; /* files are from now */
 	assert_true(wall_find(&w, dir, f));
 	assert_near(value_real(w.seconds), 30);
 	assert_true(wall_read(&w, "/nonexistent/record", f) == -ENOENT);
@@ -199,7 +200,7 @@ static size_t times_said(const struct wall *w, const char *words)
 	return n;
 }
 
-/* A record that is not the last one says so, once. */
+/* If the record is not the last one, this is reported once. */
 static void test_a_client_that_is_killed(void **state)
 {
 	struct fixture *fx = fx_new();
