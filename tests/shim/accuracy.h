@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* accuracy.h - what test_time.c asserts of the time classes, recorded for `make accuracy` as well.
- */
+/* accuracy.h - what test_time.c asserts about the time classes; also recorded for `make
+ * accuracy`. */
 #ifndef CREMA_TESTS_SHIM_ACCURACY_H
 #define CREMA_TESTS_SHIM_ACCURACY_H
 
@@ -18,7 +18,7 @@ static const char *const names[] = {
 #undef COUNT
 };
 
-/* `make accuracy` collects what is asserted here, a line of JSON each. */
+/* `make accuracy` collects the assertions, one line of JSON each. */
 static FILE *record(void)
 {
 	const char *path = getenv("CREMA_ACCURACY_TIME");
@@ -27,8 +27,8 @@ static FILE *record(void)
 }
 
 /*
- * At least 95 % and at most 102 % of what is known is in class `id`, but for what the hypervisor
- * took. what: the program's name, or "name | how the truth is known"
+ * At least 95 % and at most 102 % of the known time is in class `id`, except for what the
+ * hypervisor took. what: the program's name, or "name | how the reference is known"
  */
 static void share_is(const struct crema_task *t, int id, const struct truth *k, const char *what)
 {
@@ -54,8 +54,7 @@ static void share_is(const struct crema_task *t, int id, const struct truth *k, 
 	assert_true(right);
 }
 
-/* What class i has beside what it should have: the CPU is the thread's clock, others have nothing.
- */
+/* The excess of class i: over the thread's clock for CPU, over 0 for others. */
 static uint64_t too_much(const struct crema_task *t, int i, const struct truth *k)
 {
 	uint64_t in = t->own.time[i], due = i == CREMA_T_cpu ? k->cpu_ns : 0;
@@ -63,7 +62,7 @@ static uint64_t too_much(const struct crema_task *t, int i, const struct truth *
 	return in > due ? in - due : due - in;
 }
 
-/* No class but `id` and those in the mask `may` is off by more than 2 % of what is known. */
+/* No class except `id` and those in the mask `may` is off by more than 2 % of the known time. */
 static void others_but(const struct crema_task *t, int id, unsigned int may, const struct truth *k)
 {
 	FILE *f = record();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* clocks.h - the truth about times: what the kernel says of the calling thread. */
+/* clocks.h - reference times: the kernel's values for the calling thread. */
 #ifndef CREMA_TESTS_SHIM_CLOCKS_H
 #define CREMA_TESTS_SHIM_CLOCKS_H
 
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* This program's own look at the kernel's clocks of its thread. */
+/* This program's direct reading of the thread's clocks. */
 static inline uint64_t cpu_ns(void)
 {
 	struct timespec t;
@@ -30,8 +30,8 @@ static inline uint64_t run_delay_ns(void)
 }
 
 /*
- * What a hypervisor took from all cores, in ticks of the kernel. A thread that loses its core so is
- * neither running nor waiting for one by the kernel's own account: no class has that time.
+ * What a hypervisor took from all cores, in ticks of the kernel. According to the kernel, a thread
+ * that loses its core in this way is neither running nor waiting for one: no class has that time.
  */
 static inline uint64_t stolen_ns(void)
 {
@@ -47,7 +47,7 @@ struct look {
 	uint64_t now, cpu, delay, stolen;
 };
 
-/* All at one moment: what is read while the core is taken is read again. */
+/* All values at one moment: if the core was lost while reading, they are read again. */
 static inline struct look look(void)
 {
 	uint64_t began;
@@ -64,12 +64,12 @@ static inline struct look look(void)
 	return l;
 }
 
-/* known_ns is off by stolen_ns at most, which is of all cores. */
+/* The error of known_ns is stolen_ns at most, which is for all cores. */
 struct truth {
 	uint64_t known_ns, cpu_ns, delay_ns, stolen_ns;
 };
 
-/* Since then; known is what the thread was neither on a core nor waiting for one. */
+/* Since then; known is the time that the thread was neither on a core nor waiting for one. */
 static inline struct truth blocked_since(const struct look *l)
 {
 	struct look n = look();
@@ -80,9 +80,9 @@ static inline struct truth blocked_since(const struct look *l)
 }
 
 /*
- * stolen_ns() has steps of 10 ms. A thread sees a smaller theft by its own clocks: time passed, its
- * CPU clock stood still, and it was not switched out. Call lost_look() often: what is stolen next
- * to a switch is not seen.
+ * stolen_ns() has a resolution of 10 ms. A thread detects shorter losses with its own clocks: time
+ * passed, its CPU clock did not advance, and it was not switched out. Call lost_look() often: time
+ * stolen next to a switch is not detected.
  */
 struct lost {
 	uint64_t switches, now, cpu, sum_ns;
@@ -103,7 +103,7 @@ static inline void lost_begin(struct lost *l)
 	l->cpu = cpu_ns();
 }
 
-/* Adds what was stolen since the last look. */
+/* Adds what was stolen since the last call. */
 static inline void lost_look(struct lost *l)
 {
 	uint64_t wall = harness_now_ns() - l->now, cpu = cpu_ns() - l->cpu;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * harness.h - for test programs that are linked with the shim's own objects: the wrappers in the
- * executable stand before libc's, so every call here is really interposed, and the test can arm the
- * process, open tasks and look into the shared memory.
+ * harness.h - for test programs that are linked with the shim's objects: the executable's wrappers
+ * precede libc's, so every call here is really interposed, and the test can arm the process, open
+ * tasks and read the shared memory.
  */
 #ifndef CREMA_TESTS_SHIM_HARNESS_H
 #define CREMA_TESTS_SHIM_HARNESS_H
@@ -21,7 +21,7 @@
 #include "shim/count/task.h"
 #include "shim/count/thread.h"
 
-/* Arms this process once and removes the file at once. */
+/* Arms this process once and removes the file immediately. */
 void harness_arm(void);
 /* The same as a group's setup. */
 int harness_setup(void **state);
@@ -33,21 +33,21 @@ struct harness_task {
 	uint64_t start_ns;
 };
 struct harness_task harness_begin(void);
-/* Ends it and returns the slot, whose numbers are final. */
+/* Ends the task and returns the slot, whose numbers are final. */
 struct crema_task *harness_end(struct harness_task *h);
 /* What the agent does once the record is acknowledged. */
 void harness_free(struct harness_task *h);
 
 uint64_t harness_wall_ns(const struct crema_task *t);
 uint64_t harness_now_ns(void);
-/* Burns CPU for `ns` of this thread's CPU clock. */
+/* Uses CPU for `ns` of this thread's CPU clock. */
 void harness_spin(uint64_t ns);
-/* The calling thread runs on this core only. */
+/* Makes the calling thread run on this core only. */
 void harness_pin(int cpu);
-/* A file of `bytes` in the folder of CREMA_TEST_TMP (a real disk), else where the program runs
- * (tests/run-programs runs it in the build folder). */
+/* A file of `bytes` in the folder CREMA_TEST_TMP (a real disk), otherwise in the current folder
+ * (tests/run-programs runs the program in the build folder). */
 const char *harness_file(const char *name, size_t bytes);
-/* Drops its pages from the page cache; the number of bytes a full read will bring in. */
+/* Drops its pages from the page cache; returns the number of bytes that a full read will load. */
 size_t harness_make_cold(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* kept.h - kept clocks (shim/count/clock.h) against the kernel's, asked before and after. */
+/* kept.h - kept clocks (shim/count/clock.h) against the kernel's, queried before and after. */
 #ifndef CREMA_TESTS_SHIM_KEPT_H
 #define CREMA_TESTS_SHIM_KEPT_H
 
@@ -8,11 +8,11 @@
 
 #define CLOSE_NS 2000ull
 
-/* Two looks at the kernel's clocks with the kept ones in between; and the turn beside the kernel's
- * count of switches. */
+/* The kernel's clocks before and after the kept ones, and the turn against the kernel's count of
+ * switches. */
 struct tally {
 	uint64_t looks, far, least_ns, most_ns;
-	uint64_t turn, switches;      /* at the last look; the count is one from after it */
+	uint64_t turn, switches;      /* at the last comparison; the count was read after it */
 	uint64_t missed, for_nothing; /* switches in the same turn; turns without a switch */
 };
 
@@ -48,7 +48,7 @@ static inline void compare_once(struct tally *t)
 	compare_turn(t);
 }
 
-/* Ahead by what interrupts or a hypervisor took since the last question, which is rare. */
+/* Ahead by what interrupts or a hypervisor took since the last query, which is rare. */
 static inline void assert_close(const struct tally *t)
 {
 	assert_true(t->looks > 100);

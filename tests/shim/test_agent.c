@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_agent.c - starting the agent is invisible to the host: no SIGCHLD, nothing to wait for, no
- * descriptor; and the agent starts with a clean slate.
+ * descriptor; and the agent starts with a clean state.
  */
 #include "harness.h"
 
@@ -26,7 +26,7 @@ static void on_child(int sig)
 
 static char script[256], out[300];
 
-/* A program that writes down what it finds. */
+/* A program that records its environment. */
 static void write_script(void)
 {
 	FILE *f;
@@ -83,7 +83,7 @@ static void the_host_notices_nothing(void **state)
 	assert_int_equal(agent_start("127.0.0.1:9"), 0);
 	assert_int_equal(errno, 0);
 	text = slurp_when_there(out);
-	usleep(100000); /* its end, too, must not be seen */
+	usleep(100000); /* its end must not be visible either */
 	assert_int_equal(child_signals, 0);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
@@ -106,7 +106,7 @@ static uint64_t boot_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* One that has not given a sign of life for three seconds, or never since the arming, is dead. */
+/* An agent without a heartbeat for three seconds, or without any since arming, is dead. */
 static void a_dead_agent_is_started_again(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_blocked.c - records of long waits: what is in them, what is not counted while libunwind
+ * test_blocked.c - records of long waits: their contents, what is not counted while libunwind
  * works, a full table, signals, and libraries and children that come and go meanwhile.
  */
 #include "harness.h"
@@ -57,11 +57,11 @@ __attribute__((noinline)) static int sleeper(long ms)
 	struct timespec t = {0, ms * 1000000};
 	int r = nanosleep(&t, NULL);
 
-	__asm__ volatile("" ::: "memory"); /* no tail call: our frame stays */
+	__asm__ volatile("" ::: "memory"); /* no tail call: our frame remains */
 	return r;
 }
 
-/* The machine code of a small function of this file is no longer than this. */
+/* The machine code of small functions in this file is shorter than this. */
 static int is_in(uint64_t address, int (*function)(long))
 {
 	return address - (uint64_t)(uintptr_t)function < 256;
@@ -100,7 +100,7 @@ static void *write_late(void *end)
 	return NULL;
 }
 
-/* Reads wait as well: for what is at a pipe's other end. */
+/* Reads wait, too: for the other end of a pipe. */
 static void a_slow_read_leaves_its_stack(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -133,7 +133,7 @@ static void a_slow_read_leaves_its_stack(void **state)
 	harness_free(&h);
 }
 
-/* Of a socket it says who is at the other end. */
+/* For a socket it names the peer. */
 static void a_slow_answer_names_its_server(void **state)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -172,7 +172,7 @@ static void a_slow_answer_names_its_server(void **state)
 	harness_free(&h);
 }
 
-/* A resolver that asks a server over a socket and sleeps before it tries again. */
+/* A resolver that queries a server over a socket and sleeps before it retries. */
 static int slow_resolver(const char *host, const char *service, const struct addrinfo *hints,
 			 struct addrinfo **out)
 {
@@ -187,7 +187,7 @@ static int slow_resolver(const char *host, const char *service, const struct add
 	return EAI_AGAIN;
 }
 
-/* What it waits for counts once, as the network, and names the host. */
+/* The wait counts once, as the network's, and names the host. */
 static void a_slow_lookup_names_its_host(void **state)
 {
 	int (*real_one)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
@@ -240,7 +240,7 @@ static void short_waits_and_waits_for_nobody_leave_none(void **state)
 	h = harness_begin();
 	for (int i = 0; i < 10; i++)
 		nanosleep(&t, NULL);
-	/* Under load a short one may become long; then it is counted as such. */
+	/* Under load a short wait may become long; then it is counted as long. */
 	assert_int_equal(records(&r),
 			 crema_shm->blocked.calls[CREMA_T_sleep] - before.calls[CREMA_T_sleep]);
 	free_records();
@@ -248,7 +248,7 @@ static void short_waits_and_waits_for_nobody_leave_none(void **state)
 	harness_free(&h);
 }
 
-/* libunwind looks at addresses by writing to a pipe of its own and reading it. */
+/* libunwind probes addresses by writing to its own pipe and reading it. */
 static void the_unwinders_own_calls_do_not_count(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -282,7 +282,7 @@ static void take_one(void)
 
 enum { CODE_BYTES = 1 << 16, CODE_EACH = 16 };
 
-/* Memory for functions that nobody has seen before. */
+/* Memory for functions that libunwind does not know. */
 static char *code_room(void)
 {
 	char *p = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -292,8 +292,8 @@ static char *code_room(void)
 	return p;
 }
 
-/* A stack through a new function at this place: libunwind asks the loader for it, in vain, and
- * looks at addresses. */
+/* A stack through a new function at this place: libunwind queries the loader without success, and
+ * probes addresses. */
 static void take_one_through(char *place)
 {
 	static const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
@@ -303,7 +303,7 @@ static void take_one_through(char *place)
 	((void (*)(void (*)(void)))(void *)place)(take_one);
 }
 
-/* A program closes every descriptor it does not know and opens files of its own. */
+/* A program closes all descriptors that it does not know and opens other files. */
 static void a_pipe_that_became_a_file_is_not_touched(void **state)
 {
 	const char *path = harness_file("innocent", 4096);
@@ -320,7 +320,7 @@ static void a_pipe_that_became_a_file_is_not_touched(void **state)
 	for (int i = 0; i < CODE_BYTES; i += CODE_EACH)
 		take_one_through(code + i);
 	munmap(code, CODE_BYTES);
-	free_records(); /* on a busy machine some of these took long enough for one */
+	free_records(); /* on a busy machine some of these took long enough to be recorded */
 	sleeper(3);
 	assert_int_equal(records(&r), 1);
 	assert_int_equal(r->depth, 0);
@@ -331,7 +331,7 @@ static void a_pipe_that_became_a_file_is_not_touched(void **state)
 	unlink(path);
 }
 
-/* A thread that loses its core on the way into a sleep may find it over: what is left is short. */
+/* A thread that loses its core before a sleep may find it over: the rest of the wait is short. */
 static void a_full_table_counts_what_it_leaves_out(void **state)
 {
 	struct crema_blocked before = crema_shm->blocked;
@@ -374,7 +374,7 @@ static void handler(int signal)
 	handled++;
 }
 
-/* A handler that itself waits, in the middle of everything. */
+/* A handler that waits, at any point. */
 static void waits_in_signal_handlers(void **state)
 {
 	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
@@ -393,7 +393,7 @@ static void waits_in_signal_handlers(void **state)
 	}
 	setitimer(ITIMER_REAL, &off, NULL);
 	sigaction(SIGALRM, &old, NULL);
-	/* What is left of one after the time without a core may be short. */
+	/* Without the time off its core a wait may be short. */
 	assert_true(crema_shm->blocked.calls[CREMA_T_sleep] - before >= 50);
 	harness_end(&h);
 	harness_free(&h);
@@ -472,7 +472,7 @@ static void a_moment(void)
 	usleep(1000);
 }
 
-/* It must not hang on a lock that somebody held at the fork. */
+/* It must not hang on a lock that was held at the fork. */
 static void child(void)
 {
 	int status = -1;
@@ -498,8 +498,8 @@ static void children_are_well(void **state)
 	run_for(1000, take_new_stacks, take_new_stacks, child);
 }
 
-/* Python asks for its lock in steps that time out: together they are one wait, if nothing is
- * between them. */
+/* Python waits for its lock in steps that time out: together they are one wait, unless something
+ * comes in between. */
 static void waits_for_the_interpreter_add_up(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -510,7 +510,7 @@ static void waits_for_the_interpreter_add_up(void **state)
 	uint64_t start;
 
 	(void)state;
-	do { /* again if something else had the core in between: that is a gap, too */
+	do { /* again if the thread lost its core in between: that is a gap, too */
 		start = ticks();
 		for (int i = 0; i < 3; i++)
 			blocked_saw_gil(t, NS_PER_MS / 3, ticks(), 1);
@@ -554,7 +554,7 @@ int main(void)
 		cmocka_unit_test(waits_in_signal_handlers),
 		cmocka_unit_test(libraries_come_and_go_meanwhile),
 		cmocka_unit_test(children_are_well),
-		/* the last: no more stacks after it */
+		/* the last test: no more stacks after it */
 		cmocka_unit_test(a_pipe_that_became_a_file_is_not_touched),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_bootstrap.c - which interpreters the shim enters. This program exports the names of the C
- * API that the shim looks for, so to the shim it is a Python of the version that a test chooses.
+ * API that the shim looks up, so to the shim it is a Python of the version that a test chooses.
  */
 #include "harness.h"
 
@@ -30,7 +30,7 @@ static uintptr_t answer(const char *name)
 	return 0;
 }
 
-/* Parameters have no names in the table. */
+/* The table has no parameter names. */
 #ifdef __clang__
 #pragma GCC diagnostic ignored "-Wc2x-extensions"
 #endif
@@ -44,7 +44,7 @@ static uintptr_t answer(const char *name)
 #define PY_DATA(name) struct _object name;
 PY_TABLE
 
-/* The thread's state; NULL: it has not the GIL. */
+/* The thread's state; NULL: it does not hold the GIL. */
 static void *attached;
 
 void *PyThreadState_GetUnchecked(void)
@@ -57,7 +57,7 @@ struct entered {
 	char said[300];
 };
 
-/* In a child: a process is entered once. */
+/* In a child: a process can only be entered once. */
 static struct entered enter(const char *python, void *state)
 {
 	struct entered e;
@@ -91,7 +91,7 @@ static struct entered enter(const char *python, void *state)
 }
 
 static const char with_gil[] = "3.13.1 (main, Dec  4 2024, 18:05:56) [GCC 12.2.0]";
-#define STATE ((void *)1) /* as PyGILState_GetThisThreadState() answers */
+#define STATE ((void *)1) /* as PyGILState_GetThisThreadState() returns */
 
 static void a_python_with_the_gil_is_entered(void **state)
 {
@@ -120,7 +120,7 @@ static void a_python_without_the_gil_is_not(void **state)
 	(void)state;
 	check_refused("3.13.1 experimental free-threading build (main, Dec  4 2024) [GCC]");
 	check_refused("3.14.0 free-threading build (main, Oct  7 2025, 15:34:21) [Clang 20.1.4 ]");
-	/* Its offsets tell it, too. */
+	/* Its offsets show it, too. */
 	memcpy(_PyRuntime, "xdebugpy", 8);
 	memcpy(_PyRuntime + 16, &free_threaded, 8);
 	check_refused("3.17.0 (main, Oct  7 2027, 15:34:21) [GCC]");
@@ -133,7 +133,7 @@ static void other_threads_and_interpreters_wait(void **state)
 
 	(void)state;
 	assert_int_equal(e.off + e.audit_hooks, 0);
-	e = enter(with_gil, (void *)2); /* it is another thread's */
+	e = enter(with_gil, (void *)2); /* another thread's */
 	assert_int_equal(e.off + e.audit_hooks, 0);
 	interpreter = 2;
 	e = enter(with_gil, STATE);

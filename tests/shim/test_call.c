@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_call.c - what a thread's block says of the call it is in: set while the real call runs, 0
- * before and after, and never a start that belongs to another call.
+ * test_call.c - a thread's block shows the call it is in: set while the real call runs, 0 before
+ * and after, and never with the start of another call.
  */
 #include "harness.h"
 
@@ -18,11 +18,11 @@
 #define LOOKS 2000000
 
 struct seen {
-	struct crema_thread *t; /* the thread that is looked at */
+	struct crema_thread *t; /* the thread to observe */
 	uint64_t word, start;
 };
 
-/* Waits until that thread is in a call, and keeps what it says. */
+/* Waits until that thread is in a call, and stores its values. */
 static void look(struct seen *s)
 {
 	while (!crema_call_read(&s->t->call, &s->t->call_start, &s->word, &s->start))
@@ -138,7 +138,7 @@ static void never_of_two_calls(void **state)
 	}
 	over = 1;
 	pthread_join(other, NULL);
-	(void)good; /* on one core there may be none */
+	(void)good; /* on one core it may be 0 */
 }
 
 int main(void)

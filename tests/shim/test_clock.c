@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_clock.c - kept clocks against the kernel's, asked before and after: while other programs
- * take the core, signals come, threads are moved, processes fork, and the program uses rseq itself.
+ * test_clock.c - kept clocks against the kernel's, queried before and after: while other programs
+ * take the core, signals arrive, threads migrate, processes fork, and the program uses rseq itself.
  *
- * A kept CPU clock may be ahead by what interrupts or a hypervisor took since the last question,
- * 0.1 ms ago at most; most are far closer. Switches are exact.
+ * A kept CPU clock may be ahead by what interrupts or a hypervisor took since the last query, 0.1
+ * ms ago at most; most are far closer. Switches are exact.
  */
 #include "harness.h"
 
@@ -44,7 +44,7 @@ static volatile uint64_t *word(void)
 	return (volatile uint64_t *)((char *)__builtin_thread_pointer() + *(&__rseq_offset) + 8);
 }
 
-/* CPU for a while, in pieces of 0 to 30 us. */
+/* Uses CPU for a while, in pieces of 0 to 30 us. */
 static void compare_for(struct tally *t, uint64_t ns)
 {
 	uint64_t end = harness_now_ns() + ns;
@@ -55,7 +55,7 @@ static void compare_for(struct tally *t, uint64_t ns)
 
 		while (cpu_ns() < piece)
 			;
-		/* so that the next look is at something that is kept */
+		/* so that the next comparison uses a kept value */
 		clock_cpu_ns();
 		clock_turn();
 		for (volatile int i = rand_r(&seed) % 3000; i > 0; i--)
@@ -82,7 +82,7 @@ static void a_calm_thread(void **state)
 	assert_close(&t);
 	for (int i = 0; i < 100; i++) {
 		harness_spin(
-			2 * CLOCK_KEPT_NS); /* the CPU clock is asked again, the turn is the same */
+			2 * CLOCK_KEPT_NS); /* the CPU clock is read again, the turn is unchanged */
 		compare_once(&t);
 	}
 	assert_in_range(t.for_nothing, 0, t.looks / 20);
@@ -145,7 +145,7 @@ static void on_alarm(int signal)
 	compare_once(&in_handler);
 }
 
-/* They come between any two instructions, ask for themselves and lose the core. */
+/* They arrive between any two instructions, read the clocks and lose the core. */
 static void a_storm_of_signals(void **state)
 {
 	struct itimerval often = {{0, 150}, {0, 150}}, never = {{0, 0}, {0, 0}};
@@ -161,7 +161,7 @@ static void a_storm_of_signals(void **state)
 	signal(SIGALRM, SIG_DFL);
 	assert_true(in_handler.looks > 100);
 	assert_close(&in_handler);
-	/* A handler between two of the looks is in none of them, but in what is compared. */
+	/* A handler between two of the kernel's values is in neither, but in the compared one. */
 	assert_int_equal(t.missed, 0);
 	assert_in_range(t.most_ns, 0, CLOCK_KEPT_NS + CLOSE_NS);
 }
@@ -221,7 +221,8 @@ static void threads_at_the_same_time(void **state)
 		assert_close(&t[i]);
 }
 
-/* A thread whose area is not registered (a library has taken it over): nobody clears the word. */
+/* A thread whose area is not registered (a library has taken it over): the word is never
+ * cleared. */
 static void *unregistered(void *arg)
 {
 	char *area = (char *)word() - 8;
@@ -251,7 +252,7 @@ static void a_thread_without_an_area(void **state)
 	assert_int_equal(t.far, 0);
 }
 
-/* A forked child's clock begins at 0, whatever its parent has kept. */
+/* A forked child's clock begins at 0, whatever its parent had kept. */
 static void a_forked_child(void **state)
 {
 	(void)state;
@@ -276,7 +277,7 @@ static void a_forked_child(void **state)
 	}
 }
 
-/* A vfork child has its parent's memory, but a clock of its own, and waits in it. */
+/* A vfork child has its parent's memory but a separate clock, and waits with it. */
 static void a_vfork_child(void **state)
 {
 	struct tally t = {0};
@@ -305,7 +306,7 @@ static void a_vfork_child(void **state)
 	assert_close(&t);
 }
 
-/* What the shim puts into the word; a switch may clear it at any time. */
+/* The shim's value in the word; a switch may clear it at any time. */
 static uint64_t our_section(void)
 {
 	uint64_t found = 0;
@@ -318,7 +319,7 @@ static uint64_t our_section(void)
 	return found;
 }
 
-/* Were the word not cleared, its CPU would be believed for 0.1 ms. */
+/* If the word were not cleared, its CPU would be trusted for 0.1 ms. */
 static void a_word_that_stays(void **state)
 {
 	uint64_t ours = our_section();
@@ -334,7 +335,7 @@ static void a_word_that_stays(void **state)
 	assert_close(&t);
 }
 
-/* Another one's critical section is in the word: it stays there until the kernel clears it. */
+/* Another library's critical section is in the word: it stays there until the kernel clears it. */
 static void a_section_of_somebody_else(void **state)
 {
 	static struct {
@@ -357,17 +358,17 @@ static void a_section_of_somebody_else(void **state)
 			syscall(SYS_nanosleep, &shortest, NULL);
 		compare_once(&t);
 	}
-	assert_true(stayed > 100); /* looks that did not meet a switch */
+	assert_true(stayed > 100); /* comparisons without a switch */
 	assert_close(&t);
 	*word() = 0;
 	assert_int_equal(our_section(), ours);
 }
 
-/* --- a kernel that keeps the word, and one that does not let us try */
+/* --- a kernel that keeps the word, and one that does not allow the test */
 
 static uint64_t section;
 
-/* Sleeps as it was asked to, but the word is there afterwards. */
+/* Sleeps as requested, but restores the word afterwards. */
 static void sleep_and_keep(int signal)
 {
 	struct timespec t = {0, 1000};
@@ -392,7 +393,7 @@ static void answer_nanosleep(uint32_t action)
 		_exit(2);
 }
 
-/* Exits with 0 if clocks are not kept and true. */
+/* Exits with 0 if clocks are not kept, and correct. */
 static void try_under(uint32_t action)
 {
 	struct tally t = {0};
@@ -426,7 +427,7 @@ static void a_kernel_that_does_not_clear(void **state)
 }
 
 /* glibc has registered the area; on x86 Linux up to 6.18 clears the word at each switch, elsewhere
- * each one does. */
+ * all versions do. */
 static int must_be_kept(void)
 {
 	int major = 0, minor = 0;
@@ -447,9 +448,9 @@ static void clocks_are_kept(void **state)
 		assert_false(clock_is_kept());
 }
 
-/* --- what is made of them */
+/* --- what is computed from them */
 
-/* A codec's CPU under load: the kernel's sum is larger by what its own looks take. */
+/* A codec's CPU under load: the kernel's sum is larger by the cost of its own queries. */
 static void a_codec_has_its_cpu(void **state)
 {
 	const struct trace frame = {.version = 10506, .uncompressed_bytes = 1};
@@ -493,7 +494,7 @@ static void a_codec_has_its_cpu(void **state)
 	harness_free(&h);
 }
 
-/* The CPU of tasks in a row is the kernel's, but for what lies between them. */
+/* The CPU of consecutive tasks equals the kernel's, except for the time between them. */
 static void tasks_have_all_the_cpu(void **state)
 {
 	enum { TASKS = 100 };
@@ -506,7 +507,7 @@ static void tasks_have_all_the_cpu(void **state)
 
 		for (int k = 0; k < 10; k++) {
 			harness_spin(100 * US);
-			nanosleep(&shortest, NULL); /* with kept clocks around it */
+			nanosleep(&shortest, NULL); /* with kept clocks before and after */
 		}
 		sum += harness_end(&h)->own.time[CREMA_T_cpu];
 		harness_free(&h);

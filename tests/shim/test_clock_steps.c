@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_clock_steps.c - a signal between any two instructions of a question to kept clocks, whose
- * handler asks for itself: by the processor's single steps, on x86. */
+/* test_clock_steps.c - a signal between any two instructions of a query to kept clocks, whose
+ * handler queries them as well: with the processor's single steps, on x86. */
 #include "harness.h"
 
 #if !defined(__x86_64__)
 int main(void)
 {
-	return 0; /* no such steps */
+	return 0; /* no single steps here */
 }
 #else
 #include <signal.h>
@@ -21,7 +21,7 @@ int main(void)
 enum { ASKS_FIRST, SLEEPS_FIRST, ONLY_SLEEPS };
 static int steps, step_wanted, how;
 
-/* At one instruction: the core is lost, after a question, before one or without. */
+/* At one instruction: the core is lost after a query, before one, or without one. */
 static void on_step(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
@@ -39,7 +39,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
 	((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100;
 }
 
-/* From here on the processor traps after each instruction; off: not any more. */
+/* From here the processor traps after each instruction, or stops doing so. */
 #define STEP(how)                                                                                  \
 	__asm__ volatile("lea -128(%%rsp), %%rsp\n pushfq\n " how " (%%rsp)\n popfq\n"             \
 			 "lea 128(%%rsp), %%rsp" ::                                                \
@@ -60,7 +60,7 @@ static uint64_t ask_in_steps(int what)
 	return turn;
 }
 
-/* A handler between any two instructions of a question. */
+/* A handler between any two instructions of a query. */
 static void a_signal_at_each_instruction(void **state)
 {
 	struct sigaction act = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_RESTART};
@@ -90,7 +90,7 @@ static void a_signal_at_each_instruction(void **state)
 	assert_in_range(t.far, 0, t.looks / 50);
 }
 
-/* Kept clocks, then those that are asked every time. */
+/* Kept clocks, then those that query the kernel every time. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(a_signal_at_each_instruction)};

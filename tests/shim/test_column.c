@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_column.c - columns: whose numbers they get, what lies within another, and what finds no row.
- */
+/* test_column.c - columns: which numbers they get, columns within others, and those without a
+ * row. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void who_asks(void **state)
 	struct crema_line line = {.function = 1};
 
 	(void)state;
-	column_asked_by(r, &line); /* no file: not known */
+	column_asked_by(r, &line); /* no file: unknown */
 	assert_int_equal(r->lines, 0);
 	line.file = 7;
 	for (uint32_t i = 0; i < 2 * (CREMA_COLUMN_LINES + 3); i++) {
@@ -54,7 +54,7 @@ static void who_asks(void **state)
 	harness_end(&h);
 }
 
-/* What is read within another column belongs to the inner one alone, and all of it to the task. */
+/* Reads within a nested column belong to the inner one only; all of them belong to the task. */
 static void exclusive(void **state)
 {
 	const char *path = harness_file("column", 10000);
@@ -100,7 +100,7 @@ static void exclusive(void **state)
 	unlink(path);
 }
 
-/* Another task that runs within: its own columns, and nothing of it in the outer one's. */
+/* A nested task: it has separate columns, and none of its reads are in the outer one's. */
 static void another_task_within(void **state)
 {
 	const char *path = harness_file("column", 5000);
@@ -128,7 +128,7 @@ static void another_task_within(void **state)
 	unlink(path);
 }
 
-/* A thread that works for a task elsewhere: its part of the task's numbers cannot be told. */
+/* A thread that works for a task elsewhere: its share of the task's numbers is unknown. */
 static void pool_thread(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -147,11 +147,11 @@ static void pool_thread(void **state)
 	assert_int_equal(r->cpu_ns, 0);
 	assert_int_equal(r->requested_bytes, 500);
 	assert_true(r->wall_ns >= 2 * MS);
-	assert_ptr_equal(row(&h, "pooled"), r); /* the flag does not make it another one */
+	assert_ptr_equal(row(&h, "pooled"), r); /* the flag does not create another row */
 	harness_free(&h);
 }
 
-/* Left by another task than entered by, or in another order: not measured, only counted. */
+/* Left by another task than it was entered by, or out of order: only counted, not measured. */
 static void not_measured(void **state)
 {
 	struct harness_task h = harness_begin(), other;
@@ -181,8 +181,7 @@ static void not_measured(void **state)
 	harness_free(&h);
 }
 
-/* More columns than rows: one row for the rest; a row that is safe gives way, one that is open not.
- */
+/* More columns than rows: one row for the rest; a safe row is reused, an open one is not. */
 static void full_table(void **state)
 {
 	struct harness_task h = harness_begin();

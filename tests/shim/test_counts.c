@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_counts.c - every count of a segment beside getrusage of the same thread, taken inside and
- * outside of it: what is counted is never less than the one nor more than the other.
+ * test_counts.c - each count of a segment against getrusage of the same thread, read inside and
+ * outside of it: the count is never less than the former nor more than the latter.
  */
 #include "clocks.h"
 
@@ -31,7 +31,7 @@
 #define MS UINT64_C(1000000)
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-/* What the kernel says of this thread. */
+/* The kernel's values for this thread. */
 struct usage {
 	uint64_t wall, cpu, in, out, voluntary, involuntary, faults;
 };
@@ -89,7 +89,8 @@ static void read_cold(const char *path, size_t piece)
 
 static const char *cold_file, *mapped_file;
 
-/* Some of all that is counted: reads, faults, writes, waits, and a rival for the core. */
+/* Some of everything that is counted: reads, faults, writes, waits, and a competitor for the
+ * core. */
 static struct usage work(void)
 {
 	struct usage before = usage_now();
@@ -131,7 +132,7 @@ static void assert_between(const struct crema_counters *c, const struct usage *i
 	assert_in_range(c->count[CREMA_C_major_faults], inner->faults, outer->faults);
 }
 
-/* What has come to the totals since; times are the own thread's or the pool's. */
+/* What was added to the totals since; times are the own thread's or the pool's. */
 static struct crema_counters since(const struct crema_totals *before, int is_pool)
 {
 	const struct crema_totals *now = &crema_shm->totals;
@@ -186,7 +187,7 @@ static void a_pool_threads_counts_are_the_tasks(void **state)
 	assert_int_equal(outside.owner, h.owner);
 	assert_int_equal(outside.is_pool, 0);
 	inner = work();
-	segment_cut(thread_self()); /* no piece of its own */
+	segment_cut(thread_self()); /* not a separate piece of work */
 	outside = segment_begin(OWNER_NONE, 0);
 	outer = minus(usage_now(), before);
 	assert_int_equal(outside.owner, h.owner);
@@ -204,11 +205,11 @@ static void a_pool_threads_counts_are_the_tasks(void **state)
 	harness_free(&h);
 }
 
-/* Segments nest: what was worked for before goes on, and nobody's counts are in no task. */
+/* Segments nest: the outer one continues afterwards, and unattributed counts are in no task. */
 static void segments_nest(void **state)
 {
 	struct crema_totals totals = crema_shm->totals;
-	int fd = open(cold_file, O_RDONLY); /* nobody's: the task has not opened it */
+	int fd = open(cold_file, O_RDONLY); /* unattributed: the task has not opened it */
 	struct harness_task h = harness_begin(), other;
 	char buf[100];
 	struct owner nobody, pool;
@@ -257,7 +258,7 @@ static struct crema_file *row_of(const char *name, uint32_t span)
 	return found;
 }
 
-/* Of a file system whose charges nobody has proven: how much of the task's charges that is. */
+/* If a file system's charges are unproven, they are also counted as unsure. */
 static void charges_that_are_not_sure(void **state)
 {
 	static char buf[1 << 17];
@@ -284,8 +285,8 @@ static void charges_that_are_not_sure(void **state)
 	}
 }
 
-/* Small reads are not looked at one by one: their charge is the segment's file's, if there is one
- * such file; else nobody can tell whose. */
+/* Small reads are not measured one by one: their charge goes to the segment's file if it has only
+ * one; otherwise the file is unknown. */
 static void charges_of_small_reads(void **state)
 {
 	const char *other = harness_file("charged", 1 << 18);
@@ -305,7 +306,7 @@ static void charges_of_small_reads(void **state)
 	assert_non_null(one);
 	assert_int_equal(one->storage_read_bytes, first);
 	assert_in_range(first, 1 << 20, (1 << 20) + (1 << 17));
-	/* looked at: these are this file's in any case, and each is returned, cached or beyond */
+	/* measured: these are this file's in any case, and each is returned, cached or beyond */
 	charged = one->large_read_bytes + one->readahead_bytes - one->cached_bytes;
 	read_cold(cold_file, 1 << 16);
 	assert_in_range(one->storage_read_bytes - first, 1 << 20, (1 << 20) + (1 << 17));
@@ -327,7 +328,7 @@ static void charges_of_small_reads(void **state)
 	assert_int_equal(one->read_bytes, (2 << 20) + 4000 * sizeof(buf));
 	assert_int_equal(two->read_bytes, 1 << 18);
 	assert_int_equal(two->size_bytes, 1 << 18);
-	/* Of the large reads: what they returned came from storage or from the cache. */
+	/* What large reads returned came from storage or from the cache. */
 	assert_int_equal(one->large_read_bytes + two->large_read_bytes,
 			 t->own.count[CREMA_C_large_read_bytes]);
 	assert_int_equal(one->cached_bytes + two->cached_bytes, t->own.count[CREMA_C_cached_bytes]);
@@ -355,7 +356,7 @@ static void writes_are_kept_by_file(void **state)
 	unlink(out);
 }
 
-/* A row of another task's span: the same file, of the same size. */
+/* A row for another task's span: the same file, with the same size. */
 static void a_file_has_a_row_for_each_span(void **state)
 {
 	int fd = open(cold_file, O_RDONLY);
@@ -437,7 +438,7 @@ static void codecs_are_kept_by_span(void **state)
 	}
 }
 
-/* While a module is imported: beside everything else. */
+/* During an import: separate from everything else. */
 static void codecs_of_imports_are_apart(void **state)
 {
 	static const struct codec_sum sum = {3, 500, 7000, 90000, 110000, 0};
@@ -484,7 +485,7 @@ static void codecs_without_times(void **state)
 	totals->count_unknown = before;
 }
 
-/* What a library that packs inside of itself writes: none of it can be counted. */
+/* Writes of a library that compresses internally: none of it can be counted. */
 static void writes_of_packed_files(void **state)
 {
 	const uint64_t due = CREMA_COUNT_BIT(compress_calls) | CREMA_COUNT_BIT(compress_in_bytes) |
@@ -556,7 +557,7 @@ static void clocks_at(uint64_t *at)
 	at[2] = clock_of(CLOCK_REALTIME);
 }
 
-/* A tick and the clock of the same moment: the look that took least of some. */
+/* A tick and the clock at the same moment: the fastest of several readings. */
 static void look_at_both(uint64_t *tick, uint64_t *clock)
 {
 	uint64_t least = UINT64_MAX;
@@ -573,7 +574,7 @@ static void look_at_both(uint64_t *tick, uint64_t *clock)
 	}
 }
 
-/* The kernel may lead its clock to the right time by as much. */
+/* The tolerance is how much the kernel may adjust its clock. */
 static void ticks_are_nanoseconds(void **state)
 {
 	uint64_t tick[2] = {0}, clock[2] = {0}, wall;
@@ -637,8 +638,8 @@ static void usage_of(int who, uint64_t *cpu, uint64_t *in, uint64_t *out)
 	*out = (uint64_t)ru.ru_oublock;
 }
 
-/* Differences between two snapshots beside getrusage's: all threads are seen, also one that ended.
- */
+/* Differences between two snapshots against getrusage's: all threads are included, even an ended
+ * one. */
 static void a_snapshot_is_getrusages(void **state)
 {
 	struct crema_snapshot before, *now = &crema_shm->snapshot;
@@ -678,7 +679,7 @@ static void a_snapshot_is_getrusages(void **state)
 	assert_in_range(now->boot_ns, boot[0], boot[1]);
 	assert_in_range(now->mono_ns, mono[0], mono[1]);
 	assert_int_equal(now->in_flight, in_flight + 1);
-	/* Each sum of getrusage is cut to microseconds twice. */
+	/* Each sum of getrusage is truncated to microseconds twice. */
 	assert_in_range(now->process_cpu_ns - before.process_cpu_ns + 4000, inner[0],
 			last[0] - outer[0] + 8000);
 	assert_int_equal(now->process_inblock - before.process_inblock, last[1] - inner[1]);
@@ -700,7 +701,7 @@ static void a_snapshot_is_getrusages(void **state)
 	harness_free(&h);
 }
 
-/* From now on they are unknown, of the tasks that run and of all that come. */
+/* From now on they are unknown, for running tasks and for all later ones. */
 static void what_cannot_be_counted_stays_unknown(void **state)
 {
 	const uint64_t bits = CREMA_COUNT_BIT(basket_calls) | CREMA_COUNT_BIT(late_bytes);
@@ -727,7 +728,7 @@ static void what_cannot_be_counted_stays_unknown(void **state)
 	harness_free(&running);
 }
 
-/* A Python whose pools look otherwise: nothing that a task counts may miss what they do. */
+/* A Python with other pools: no count of a task may appear complete without them. */
 static void pools_that_cannot_be_followed(void **state)
 {
 	struct harness_task h = harness_begin();

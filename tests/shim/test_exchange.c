@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_exchange.c - what is one request on a connection, when it is counted, and what is none. */
+/* test_exchange.c - what counts as one request on a connection, when it is counted, and what does
+ * not count. */
 #include "harness.h"
 
 #include <arpa/inet.h>
@@ -68,7 +69,7 @@ static void hear(size_t n)
 	assert_int_equal(recv(client, buf, n, MSG_WAITALL), (ssize_t)n);
 }
 
-/* A record of a type with n bytes in it, and what follows the same way until n is 0. */
+/* A record of a type with n bytes in it, followed by others until n is 0. */
 static void say_records(const int (*r)[2])
 {
 	char buf[4096] = {0};
@@ -197,7 +198,7 @@ static void a_tasks_end_counts_what_is_answered(void **state)
 	harness_end(&a);
 	counted("http", 1, 0, 10);
 	assert_int_equal(row("http")->span, arena_id("span", 4));
-	hear(7); /* nobody's */
+	hear(7); /* unattributed */
 	say(GET, strlen(GET));
 	hear(9);
 	b = harness_begin();
@@ -229,7 +230,7 @@ static void only_data_is_a_request_under_tls(void **state)
 	hang_up();
 	counted("https", 2, 0, 340);
 
-	/* the first request with the opening's last words */
+	/* the first request together with the end of the handshake */
 	connect_to(AF_INET);
 	SAY({0x16, 512});
 	hear(1500);
@@ -282,7 +283,7 @@ static void a_second_hello_is_answered_by_data_that_is_no_request(void **state)
 	harness_free(&h);
 }
 
-/* The server's own last words and its tickets come before anything was asked for. */
+/* The end of the server's handshake and its tickets arrive before any request. */
 static void tickets_are_no_answer(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -344,7 +345,7 @@ static void some_connections_have_no_requests(void **state)
 		hang_up();
 		counted("", 0, 0, 0);
 	}
-	/* and this process as the server, in a task as well */
+	/* and this process as the server, also in a task */
 	connect_to(AF_INET);
 	assert_int_equal(send(server, GET, 16, 0), 16);
 	hang_up();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_extent.c - stretches of files in the ring: joined, refused when it is full, never wrong. */
+/* test_extent.c - extents of files in the ring: merged, refused when it is full, never wrong. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 static const char *path;
 
-/* What the ring holds since the last time: bytes and stretches. */
+/* What was added to the ring since the last call: bytes and extents. */
 static uint64_t taken(uint64_t *stretches)
 {
 	uint64_t bytes = 0;
@@ -67,7 +67,7 @@ static void a_full_ring_refuses(void **state)
 	close(fd);
 	harness_end(&h);
 	bytes = taken(&n);
-	/* All that is there is right; what is not there is missing from the sum. */
+	/* All extents in it are right; missing ones are missing from the sum. */
 	assert_int_equal(bytes, 10 * n);
 	assert_true(n >= CREMA_SHM_EXTENTS - CREMA_SHM_THREADS && n <= CREMA_SHM_EXTENTS);
 	harness_free(&h);
@@ -75,7 +75,7 @@ static void a_full_ring_refuses(void **state)
 
 enum { SHARERS = 4, EACH = 900, APART = 25 };
 
-/* Reads 10 bytes at each of its places; none follows the one before it. */
+/* Reads 10 bytes at each of its positions, none of which follows the previous one. */
 static void *reader(void *arg)
 {
 	struct harness_task h = harness_begin();
@@ -114,7 +114,7 @@ static void share_once(void)
 	assert_int_equal(taken(&n), SHARERS * EACH * 10);
 }
 
-/* What threads put in at the same time is all there, each stretch once. */
+/* Concurrent additions by several threads are all there, each extent once. */
 static void threads_share_the_ring(void **state)
 {
 	uint64_t n;
@@ -141,7 +141,7 @@ static void positions_that_are_shared_are_left_out(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(read(fds[i], buf, 10), 10);
 	assert_int_equal(read(fd, buf, 10), 10);
-	assert_int_equal(pread(fds[0], buf, 10, 0), 10); /* says where by itself */
+	assert_int_equal(pread(fds[0], buf, 10, 0), 10); /* with an explicit offset */
 	for (int i = 0; i < 4; i++)
 		close(fds[i]);
 	close(fd);
@@ -159,7 +159,7 @@ static void a_position_of_before_is_asked_for(void **state)
 	char buf[10];
 	struct harness_task h;
 	int fd;
-	FILE *stream = fopen(path, "r"); /* its open is libc's own */
+	FILE *stream = fopen(path, "r"); /* libc opens it internally */
 
 	(void)state;
 	fd = fileno(stream);
@@ -175,7 +175,7 @@ static void a_position_of_before_is_asked_for(void **state)
 	harness_free(&h);
 }
 
-/* Opened and moved by nothing that is interposed. */
+/* Opened and moved by calls that are not interposed. */
 static void a_position_nobody_saw_is_asked_for(void **state)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);

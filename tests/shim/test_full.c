@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_full.c - tables that are full: what finds no room is counted, and disturbs nothing else. */
+/* test_full.c - full tables: what does not fit is counted, and disturbs nothing else. */
 #include "harness.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void files_without_a_row_share_the_last(void **state)
 		shared += file_row_remote(arena_id(name, (uint32_t)strlen(name)), 0) ==
 			  CREMA_SHM_FILES;
 	}
-	assert_true(shared >= MORE); /* some are not looked for to the end of the table */
+	assert_true(shared >= MORE); /* for some, the search stops before the end of the table */
 	assert_int_equal(crema_shm->totals.files_refused - refused, shared);
 }
 

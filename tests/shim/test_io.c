@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_io.c - reads, writes and maps are counted to the byte and behave as without the shim. */
+/* test_io.c - reads, writes and maps are counted to the byte and behave as they do without the
+ * shim. */
 #include "harness.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void every_way_to_read_counts(void **state)
 	assert_int_equal(preadv64(fd, v, 1, 5), 1000);
 	assert_int_equal(preadv2(fd, v, 2, 5, 0), 1500);
 	assert_int_equal(preadv64v2(fd, v, 1, 5, 0), 1000);
-	assert_int_equal(pread(fd, a, 1000, 1 << 30), 0); /* beyond the end: a call, no bytes */
+	assert_int_equal(pread(fd, a, 1000, 1 << 30), 0); /* beyond the end: one call, no bytes */
 	close(fd);
 	t = harness_end(&h);
 	assert_int_equal(t->own.count[CREMA_C_read_calls], 9);
@@ -114,7 +115,7 @@ static void a_descriptor_used_again_means_another_file(void **state)
 	assert_int_equal(read(b, buf, 60), 60);
 	d = open(path, O_RDONLY);
 	assert_int_equal(read(d, buf, 1), 1);
-	assert_int_equal(dup2(b, d), d); /* d now is the other file */
+	assert_int_equal(dup2(b, d), d); /* d is now the other file */
 	assert_int_equal(read(d, buf, 7), 7);
 	close(b);
 	close(d);
@@ -125,7 +126,7 @@ static void a_descriptor_used_again_means_another_file(void **state)
 	unlink(other);
 }
 
-/* Closed by their range, known to the shim or not; what comes under their numbers is another. */
+/* Closed as a range, known to the shim or not; later files with these numbers are different. */
 static void ranges_that_are_closed_are_forgotten(void **state)
 {
 	const char *other = harness_file("ranged", 5000);
@@ -193,7 +194,7 @@ static void errno_is_the_real_calls(void **state)
 	assert_int_equal(errno, ENOENT);
 	assert_int_equal(close(9999), -1);
 	assert_int_equal(errno, EBADF);
-	errno = 77; /* a call that succeeds leaves it alone */
+	errno = 77; /* a successful call does not change it */
 	assert_int_equal(read(fd, buf, 10), 10);
 	close(fd);
 	fd = open(path, O_RDONLY);
@@ -279,7 +280,7 @@ static void certificates_are_no_data(void **state)
 	kept_apart("openssl.cnf");
 }
 
-/* Truth: what read() returns. */
+/* The reference is what read() returns. */
 static void the_kernels_own_files_are_no_data(void **state)
 {
 	static const char *const names[] = {"/proc/self/status",
@@ -363,7 +364,7 @@ static void a_vfork_child_changes_nothing(void **state)
 	before = row_of(path)->read_bytes;
 	pid = vfork();
 	if (pid == 0) {
-		close(fd); /* the child's own descriptor: ours stays open and known */
+		close(fd); /* only the child's descriptor: the parent's stays open and known */
 		dup2(2, fd);
 		execl("/bin/true", "true", (char *)NULL);
 		_exit(9);
@@ -395,7 +396,7 @@ static void what_a_vfork_child_reads_is_not_ours(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* under the number that the child's had */
+	/* with the number that the child's descriptor had */
 	fd = open(ours, O_RDONLY);
 	assert_int_equal(read(fd, buf, 80), 80);
 	close(fd);
@@ -404,14 +405,14 @@ static void what_a_vfork_child_reads_is_not_ours(void **state)
 	assert_int_equal(t->own.count[CREMA_C_read_bytes], 80);
 	assert_int_equal(t->own.count[CREMA_C_mapped_bytes], 0);
 	assert_int_equal(row_of(ours)->read_bytes, 80);
-	assert_int_equal(row_of(childs)->read_calls, 0); /* a row since it was made */
+	assert_int_equal(row_of(childs)->read_calls, 0); /* it has a row since it was created */
 	assert_int_equal(row_of(childs)->mapped_bytes, 0);
 	harness_free(&h);
 	unlink(childs);
 	unlink(ours);
 }
 
-/* What waits in a stream's buffer is written before the stream reads: it is no read. */
+/* A stream's buffered output is written before the stream reads: that is not a read. */
 static void a_read_after_a_write(void **state)
 {
 	const char *both = harness_file("both", 10000);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_loop.c - a task's thread in a lock wait while a loop's thread, which works for nobody,
- * waits for the answer to the task's request: that is a wait for the network. How much of a scene
- * is one is measured by the loop itself, step by step, and compared as a share: a busy machine
- * stretches all.
+ * test_loop.c - a task's thread in a lock wait while a loop's thread, which has no task, waits for
+ * the response to the task's request: that is a wait for the network. The loop measures how much of
+ * a scene is one, step by step, and shares are compared: on a busy machine all of it takes longer.
  */
 #include "harness.h"
 
@@ -23,16 +22,16 @@
 #define MS 1000000ull
 enum { SOCKETS = 2, STEPS = 8 };
 
-/* Two connections; the answers to what is written on ours come from `theirs`. */
+/* Two connections; responses to writes on `ours` come from `theirs`. */
 static int ours[SOCKETS], theirs[SOCKETS], events;
 
-/* What the loop does, in order: writes for `name`, waits until a socket has bytes, computes, waits
- * for a timer with nothing, or with an answer, under way. */
+/* The loop's steps, in order: it writes for `name`, waits until a socket has bytes, computes, or
+ * waits for a timer without or with a pending response. */
 struct step {
 	enum { END, WRITE, RECEIVE, SPIN, IDLE, BETWEEN } what;
 	int socket; /* or ms */
 };
-/* What the peer does: sleeps so long, then answers on a socket. */
+/* The peer's steps: it sleeps this long, then responds on a socket. */
 struct answer {
 	unsigned int ms;
 	int socket;
@@ -107,13 +106,13 @@ static void *run_loop(void *arg)
 		if (s->steps[i].what == RECEIVE || s->steps[i].what == BETWEEN)
 			s->network_ns += harness_now_ns() - start;
 	}
-	s->all_ns = harness_now_ns() - s->start_ns; /* with what a busy machine takes in between */
+	s->all_ns = harness_now_ns() - s->start_ns; /* includes delays on a busy machine */
 	sem_post(&s->done);
 	return NULL;
 }
 
-/* Plays the scene while a task waits, in pieces of `piece_ms`. The network's share of its waits is
- * that of the scene, 0 if it was not the task's. */
+/* Plays the scene while a task waits, in pieces of `piece_ms`. The network's share of its waits
+ * equals that of the scene, or 0 if it was not the task's. */
 static void play(struct scene *s, int named, unsigned int piece_ms)
 {
 	struct harness_task h = harness_begin();
@@ -172,16 +171,16 @@ SCENE(a_pause_between_requests_is_a_lock, 1, 5000,
       LIST({100, 0}, {300, 0}))
 SCENE(requests_side_by_side_count_once, 1, 5000,
       LIST({WRITE, 0}, {WRITE, 1}, {RECEIVE, 0}, {RECEIVE, 1}), LIST({150, 0}, {150, 1}))
-/* The second answer had come while the loop computed. */
+/* The second response arrived while the loop computed. */
 SCENE(work_between_answers_is_a_lock, 1, 5000,
       LIST({WRITE, 0}, {WRITE, 1}, {RECEIVE, 0}, {SPIN, 150}, {RECEIVE, 1}),
       LIST({100, 0}, {50, 1}))
-/* While one answer comes in pieces another request is written and answered. */
+/* While one response arrives in pieces another request is written and answered. */
 SCENE(a_request_within_an_answer, 1, 5000,
       LIST({WRITE, 0}, {RECEIVE, 0}, {BETWEEN, 100}, {WRITE, 1}, {RECEIVE, 1}, {RECEIVE, 0}),
       LIST({100, 0}, {200, 1}, {100, 0}))
 
-/* As a loop that waited for a second, from when the task's thread says so until it says so. */
+/* As a loop that waited for a second, between two signals from the task's thread. */
 struct answer_by {
 	uint64_t name;
 	volatile int step;
@@ -203,7 +202,7 @@ static void *answer(void *arg)
 	return NULL;
 }
 
-/* All of a lock wait, but not what the thread computed meanwhile, is the request's. */
+/* The whole lock wait is the request's, but not what the thread computed meanwhile. */
 static void no_more_than_was_waited(void **state)
 {
 	struct timespec t = {0, 20000000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_net.c - whose bytes they are: who wrote the request owns what comes back, whoever opened the
- * connection and whichever thread receives.
+ * test_net.c - to which task bytes belong: the writer of the request owns the response, whichever
+ * task opened the connection and whichever thread receives.
  */
 #include "harness.h"
 
@@ -18,7 +18,7 @@
 
 static int client, server;
 
-/* The answer to a request of n bytes is 10 n bytes. */
+/* The response to a request of n bytes is 10 n bytes. */
 static void answer(size_t n)
 {
 	char buf[4096];
@@ -56,7 +56,7 @@ static void request(size_t n)
 	assert_int_equal(send(client, buf, n, 0), (ssize_t)n);
 }
 
-/* The server's half belongs to no task here: it is another process in real life. */
+/* The server's side belongs to no task here: in reality it is another process. */
 static void *serve(void *arg)
 {
 	answer(*(size_t *)arg);
@@ -137,12 +137,12 @@ static void a_transport_binds_by_name_and_its_loop_does_not(void **state)
 	struct owner out;
 
 	(void)state;
-	/* the loop's thread works for nobody; the write was a's */
+	/* the loop's thread has no task; the write was a's */
 	out = segment_begin(OWNER_NONE, 0);
 	net_bind(client, name);
 	exchange(12);
 	receive(120);
-	net_bind(client, 0); /* the next request is nobody's */
+	net_bind(client, 0); /* the next request is unattributed */
 	exchange(7);
 	receive(70);
 	segment_end(out);
@@ -204,7 +204,7 @@ static void a_shared_connection_is_nobodys(void **state)
 	notify_fd_closed(client);
 }
 
-/* Which use of a shared connection makes what the task receives and sends unknown. */
+/* Which use of a shared connection makes a task's received and sent bytes unknown. */
 static void who_shares_a_connection_is_unknown(void **state)
 {
 	const uint64_t both =
@@ -252,7 +252,7 @@ static void every_way_to_send_and_receive_counts(void **state)
 	harness_free(&h);
 }
 
-/* What is looked at stays in the socket: it is received once. */
+/* Peeked data stays in the socket: it is received once. */
 static void a_peek_receives_nothing(void **state)
 {
 	char buf[100] = {0};

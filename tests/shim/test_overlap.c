@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_overlap.c - a task's thread that waits for its pool is shown as waiting for what the pool
- * waits for: storage when the pool reads cold files, the network, or a lock when the pool computes.
+ * test_overlap.c - a task's thread that waits for its pool gets the class of the pool's waits:
+ * storage if the pool reads cold files, the network, or a lock if the pool computes.
  */
 #include "harness.h"
 
@@ -24,7 +24,7 @@ struct work {
 	uint32_t owner;
 	const char *path; /* NULL: spin */
 	sem_t done;
-	int socket; /* else what comes from there; polls: asks first whether it is there */
+	int socket; /* otherwise data arrives here; polls: polls before receiving */
 	bool polls;
 };
 
@@ -98,7 +98,7 @@ static void cold_reads_of_a_pool_are_storage(void **state)
 	own = t->own.time[CREMA_T_storage_wait];
 	assert_true(pool_wait > 5 * MS);
 	assert_true(own * 100 >= pool_wait * 90 && own * 100 <= pool_wait * 105);
-	/* what is left of the wait is the pool's CPU: a lock to this thread */
+	/* the rest of the wait is the pool's CPU: a lock wait for this thread */
 	assert_true(own + t->own.time[CREMA_T_lock_wait] <= harness_wall_ns(t));
 	harness_free(&h);
 	unlink(w[0].path);
@@ -199,7 +199,7 @@ static void parallel_waits_count_once(void **state)
 		unlink(w[i].path);
 }
 
-/* The union by itself, with times that are known. */
+/* The union alone, with known times. */
 static void unions_are_unions(void **state)
 {
 	struct crema_task *t = &crema_shm->task[CREMA_SHM_TASKS - 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_request.c - a request that another thread answers: the lock wait of its task meanwhile is a
- * wait for the network, and the bytes move from nobody to the task.
+ * test_request.c - a request that another thread performs: its task's lock wait meanwhile is a wait
+ * for the network, and the bytes move from unattributed to the task.
  */
 #include "harness.h"
 
@@ -49,7 +49,7 @@ static void a_lock_wait_during_a_request_is_the_networks(void **state)
 
 	(void)state;
 	request_begin(name);
-	request_begin(name); /* side by side, and under way still when the wait ends */
+	request_begin(name); /* concurrent, and not finished when the wait ends */
 	wait_for_answer();
 	request_end(name);
 	request_end(name);
@@ -68,7 +68,7 @@ static void a_lock_wait_after_it_is_a_lock_wait(void **state)
 	(void)state;
 	request_begin(task_name(h.owner));
 	request_end(task_name(h.owner));
-	request_end(task_name(h.owner)); /* one too many changes nothing */
+	request_end(task_name(h.owner)); /* an extra end has no effect */
 	wait_for_answer();
 	t = harness_end(&h);
 	assert_true(t->own.time[CREMA_T_lock_wait] >= 150 * MS);

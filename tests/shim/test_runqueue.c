@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_runqueue.c - thousands of waits so short that they are charged before their delay in the run
- * queue is known: in the end each class is what the kernel's own numbers leave for it.
+ * queue is known: in the end each class matches the kernel's numbers.
  */
 #include "harness.h"
 
@@ -50,7 +50,7 @@ static void short_sleep(void)
 	nanosleep(&t, NULL);
 }
 
-/* Takes the core away now and then, also between two waits. */
+/* Occasionally takes the core away, also between two waits. */
 static void *disturber(void *unused)
 {
 	(void)unused;
@@ -138,7 +138,7 @@ static void *spinner(void *unused)
 	return NULL;
 }
 
-/* As a program does: it computes and calls the kernel now and then. */
+/* Computes and occasionally calls the kernel, as programs do. */
 static void compute(void)
 {
 	for (volatile int i = 0; i < 3000000; i++)
@@ -146,8 +146,8 @@ static void compute(void)
 			getppid();
 }
 
-/* The core is taken away at any moment, also while the shim reads the thread's clocks: a sleep is
- * as long as it was asked for, and what came before it and after it is the run queue's. */
+/* The core is taken away at any moment, even while the shim reads the thread's clocks: a sleep is
+ * as long as requested, and the time before and after it is the run queue's. */
 static void a_sleep_on_a_busy_core_is_sleep(void **state)
 {
 	enum { SPINNERS = 4, SLEEPS = 25 };
@@ -179,7 +179,7 @@ static void a_sleep_on_a_busy_core_is_sleep(void **state)
 	harness_free(&h);
 }
 
-/* Computes until the kernel says that others have had the core for so long in the meantime. */
+/* Computes until others have had the core for this long, according to the kernel. */
 static void lose_the_core(uint64_t ns)
 {
 	uint64_t before = run_delay_ns();
@@ -188,7 +188,7 @@ static void lose_the_core(uint64_t ns)
 		harness_spin(100000);
 }
 
-/* A wait of 0.4 ms that is held; what was lost of the core before or after it. */
+/* A held wait of 0.4 ms; the core was lost in it or after it. */
 static uint64_t held_wait(int lost_in_it, int lost_after_it)
 {
 	struct op_end e = {.gross_ns = 400000};
@@ -214,7 +214,7 @@ static uint64_t held_wait(int lost_in_it, int lost_after_it)
 	return t.seg.time[CREMA_T_sleep];
 }
 
-/* Who had the core during the wait is taken out of it, who had it afterwards is not. */
+/* Time without the core during the wait is subtracted, time after it is not. */
 static void only_what_was_lost_in_a_wait(void **state)
 {
 	pthread_t other[3];
@@ -231,7 +231,7 @@ static void only_what_was_lost_in_a_wait(void **state)
 		/* clocks are read one after the other, and a kept one is 0.1 ms ahead at most */
 		assert_in_range(held_wait(0, 1), 200000, 400000);
 	}
-	/* what the thread itself computed afterwards does not count as lost there */
+	/* what the thread itself computed afterwards does not count as lost */
 	assert_int_equal(held_wait(1, 2), 0);
 	stop = 1;
 	for (int i = 0; i < 3; i++)
@@ -239,7 +239,7 @@ static void only_what_was_lost_in_a_wait(void **state)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/* Without a descriptor to read it with, the delay of a task is unknown, and so is its memory. */
+/* Without a descriptor for reading them, a task's delay and memory are unknown. */
 static void what_cannot_be_read_is_unknown(void **state)
 {
 	struct rlimit was, none;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_section.c - sections: whose numbers they get, how they nest, and what is not measured. */
+/* test_section.c - sections: which numbers they get, how they nest, and what is not measured. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static void inner_is_in_outer(void **state)
 	assert_in_range(outer->own.time[CREMA_T_cpu], 50 * MS, 75 * MS);
 	assert_int_equal(inner->own.count[CREMA_C_read_bytes], 10000);
 	assert_int_equal(outer->own.count[CREMA_C_read_bytes], 10000);
-	/* the task's own numbers are what they would be without sections */
+	/* the task's own numbers are the same as without sections */
 	assert_int_equal(t->own.count[CREMA_C_read_bytes], 10000);
 	assert_in_range(t->own.time[CREMA_T_cpu], outer->own.time[CREMA_T_cpu], 80 * MS);
 	/* the clocks are read one after the other */
@@ -86,7 +86,7 @@ static void inner_is_in_outer(void **state)
 	unlink(path);
 }
 
-/* All between the task's edges lies in sections that follow each other: sums close to the byte. */
+/* Consecutive sections cover everything in the task: sums match to the byte. */
 static void sums_close_with_the_task(void **state)
 {
 	const char *path = harness_file("section", 5000);
@@ -114,13 +114,13 @@ static void sums_close_with_the_task(void **state)
 	assert_int_equal(bytes, 200 * 5000);
 	assert_int_equal(t->own.count[CREMA_C_read_bytes], bytes);
 	assert_true(cpu <= t->own.time[CREMA_T_cpu] && wall <= harness_wall_ns(t));
-	/* what lies between them: 200 times a name and a look-up */
+	/* the time between them: 200 times a name and a lookup */
 	assert_in_range(t->own.time[CREMA_T_cpu] - cpu, 0, cpu / 5);
 	harness_free(&h);
 	unlink(path);
 }
 
-/* What the list of a task says of a path: how many ended, and how long they took. */
+/* The task's list of sections: how many ended with this path, and their wall time. */
 static uint32_t listed(const struct crema_task *t, const char *path, uint64_t *wall_ns)
 {
 	const struct crema_task_section *s;
@@ -135,7 +135,7 @@ static uint32_t listed(const struct crema_task *t, const char *path, uint64_t *w
 	return 0;
 }
 
-/* Tasks with the same sections: each has its own numbers, which add up to the row's. */
+/* Tasks with the same sections: each has separate numbers, which add up to the row's. */
 static void each_task_has_its_own(void **state)
 {
 	struct harness_task h[2];
@@ -163,7 +163,7 @@ static void each_task_has_its_own(void **state)
 	harness_free(&h[1]);
 }
 
-/* More names than a task has room for, and more tasks than the table has: counted. */
+/* More names than fit into a task, and more tasks than the table has: counted. */
 static void what_finds_no_room_in_a_task_is_counted(void **state)
 {
 	struct harness_task h = harness_begin(), many[40];
@@ -213,7 +213,7 @@ static void what_is_left_open_is_broken(void **state)
 
 	(void)state;
 	assert_true(a && b);
-	section_end(a); /* not in turn: b was open */
+	section_end(a); /* out of order: b was open */
 	section_end(b); /* too late */
 	section_end(a);
 	assert_int_equal(row("left", 0)->count, 1);
@@ -284,13 +284,13 @@ static void names_cannot_make_up_a_path(void **state)
 	section_end(a);
 	assert_int_equal(row("x\\/y", 0)->count, 1);
 	assert_int_equal(row("x/y", 0)->count, 1);
-	/* 127 bytes of room and a character of two: it is not cut in the middle */
+	/* 127 bytes of room and a two-byte character: it is not split */
 	memset(hostile, 'z', 127);
 	memcpy(hostile + 127, "\xc3\xa9 and more", 12);
 	section_end(begin(hostile));
 	hostile[127] = 0;
 	assert_int_equal(row(hostile, 0)->count, 1);
-	/* a path beyond its limit is refused, what lies around it is not */
+	/* a path beyond its limit is refused, the outer sections are not */
 	memset(hostile, '/', 128);
 	hostile[128] = 0;
 	a = begin(hostile);
@@ -309,14 +309,14 @@ struct piece {
 	uint64_t token;
 };
 
-/* A piece of work of a pool thread for the task, with a section of its own. */
+/* A pool thread's piece of work for the task, with its own section. */
 static void *work_for_it(void *arg)
 {
 	struct piece *p = arg;
 	struct owner before = segment_begin(p->owner, 1);
 	uint64_t a, b;
 
-	section_end(p->token); /* another thread's: not this one's to end */
+	section_end(p->token); /* another thread's: this one cannot end it */
 	a = begin("helper");
 	harness_spin(10 * MS);
 	b = begin("reads");
@@ -415,14 +415,14 @@ static void memory_is_seen_at_both_ends(void **state)
 	assert_true(g->stat[3].last >= g->stat[1].last - (1 << 20));
 	free(block);
 	token = section_begin("block", 5, 1);
-	section_end(token); /* far below the largest it has been: no peak is known */
+	section_end(token); /* far below the peak so far: the section's peak is unknown */
 	assert_int_equal(g->stat[2].count, 2);
 	assert_int_equal(g->stat[3].count, 1);
 	harness_end(&h);
 	harness_free(&h);
 }
 
-/* Both ends, what lies between them, and the peak where one is known. */
+/* Both ends, the change between them, and the peak if it is known. */
 static void memory_of_known_sizes(void **state)
 {
 	static const double due[4][4] = {/* min, max, sum, last */
@@ -443,7 +443,7 @@ static void memory_of_known_sizes(void **state)
 	}
 }
 
-/* What the task could not measure its sections have not either, of whatever was open then. */
+/* What the task could not measure is unknown in its sections, too, if they were open then. */
 static void unknown_numbers_are_the_sections_too(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -468,7 +468,7 @@ static void unknown_numbers_are_the_sections_too(void **state)
 	harness_free(&h);
 }
 
-/* What another instrument has found: long names are cut, between two characters. */
+/* Numbers found by another instrument: long names are truncated between characters. */
 static void found_numbers_have_rows(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -522,7 +522,7 @@ static void task_of(struct crema_task *t, const char *dataset)
 	t->dataset = arena_id(dataset, (uint32_t)strlen(dataset));
 }
 
-/* One name in two datasets and in none: three rows, each with its own spread. */
+/* One name in two datasets and in none: three rows with separate distributions. */
 static void datasets_have_rows_of_their_own(void **state)
 {
 	static const char *const names[] = {"", "ttbar", "wjets"};
@@ -557,7 +557,7 @@ static void datasets_have_rows_of_their_own(void **state)
 	harness_free(&h);
 }
 
-/* Each bucket begins where the one before ends, a fourth of an octave later. */
+/* Each bucket begins where the previous one ends, a quarter of an octave later. */
 static void buckets_of_walls_have_their_ends(void **state)
 {
 	double low = 1024;
@@ -572,8 +572,8 @@ static void buckets_of_walls_have_their_ends(void **state)
 	assert_int_equal(crema_wall_bucket(UINT64_MAX), CREMA_WALL_BUCKETS - 1);
 }
 
-/* Too many datasets: what finds no room goes into one row for all of them, and the names of
- * sections keep the room that they have without datasets. */
+/* Too many datasets: those that do not fit share one row, and the names of sections keep the room
+ * that they have without datasets. */
 static void too_many_datasets_share_a_row(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -598,7 +598,7 @@ static void too_many_datasets_share_a_row(void **state)
 	for (unsigned int i = CREMA_SHM_SECTIONS_BY_DATASET; i < CREMA_SHM_SECTIONS; i++)
 		plain -= crema_shm->section[i].state == 2;
 	assert_int_equal(plain, (uint64_t)-1);
-	/* its own row again, and not a second one */
+	/* its existing row, not a second one */
 	task_of(task_slot(h.owner), "set 5");
 	section_end(begin("crowd"));
 	assert_int_equal(of_dataset("crowd", "set 5", 0)->count, 2);
@@ -606,7 +606,7 @@ static void too_many_datasets_share_a_row(void **state)
 	harness_free(&h);
 }
 
-/* Last, for it fills the table. */
+/* Last, as it fills the table. */
 static void what_does_not_fit_is_counted_together(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -635,7 +635,7 @@ static void what_does_not_fit_is_counted_together(void **state)
 	assert_int_equal(other->span, task_slot(h.owner)->span);
 	assert_int_equal(other->count + told, 2000);
 	assert_true(told <= CREMA_SHM_SECTIONS - CREMA_SHM_SECTIONS_BY_DATASET - named);
-	/* an inner one's time is not added to its outer one's */
+	/* an inner section's time is not added to its outer one's */
 	assert_true(other->wall_ns <= wall);
 	assert_in_range(other->own.time[CREMA_T_cpu], (other->count / 2) * MS / 100, wall);
 	assert_true(crema_shm->strings_used - strings <= 200 * 48);
@@ -658,7 +658,7 @@ static void make_safe(const char *begins)
 	}
 }
 
-/* ... until rows are safe and not open: they can go, the others not. */
+/* ... until rows are safe and not open: those can be reused, others cannot. */
 static void rows_that_are_safe_can_go(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -667,7 +667,7 @@ static void rows_that_are_safe_can_go(void **state)
 
 	(void)state;
 	make_safe("made up 1");
-	open_one = begin("made up 1"); /* of no span: a row of its own */
+	open_one = begin("made up 1"); /* without a span: a separate row */
 	assert_true(open_one != 0);
 	s = row("made up 1", 0);
 	number = s->number;

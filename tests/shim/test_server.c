@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_server.c - rows of servers: every request is counted once, from any thread, none is lost. */
+/* test_server.c - rows of servers: each request is counted once, from any thread, and none is
+ * lost. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -115,11 +116,11 @@ static void what_does_not_fit_is_counted_together(void **state)
 		r.address = id(name);
 		server_count(&r);
 	}
-	/* three rows are there already, the last one is for the others */
+	/* three rows exist already, the last one is for the others */
 	assert_int_equal(row(NULL)->requests, 200 - (CREMA_SHM_SERVERS - 1 - 3));
 }
 
-/* Where the request names a file: that file's row, under the same span. */
+/* If the request names a file: that file's row, with the same span. */
 static void a_files_requests_are_in_its_row(void **state)
 {
 	struct harness_task h = harness_begin();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_signals.c - a signal's handler reads while the thread itself is inside a wrapper: both are
- * counted. The timer is the thread's own, and as fast as the kernel and the handler let it be.
+ * test_signals.c - a signal handler reads while its thread is inside a wrapper: both are counted.
+ * The thread's timer is as fast as the kernel and the handler allow.
  */
 #include "harness.h"
 
@@ -52,7 +52,7 @@ static timer_t start_timer(long every_ns)
 	return timer;
 }
 
-/* Read calls of all files, by their rows. */
+/* Read calls of all files, summed over their rows. */
 static uint64_t calls_of_rows(void)
 {
 	uint64_t sum = 0;
@@ -85,7 +85,7 @@ static void run(const char *own, const char *handlers)
 	assert_int_equal(t->own.count[CREMA_C_read_calls], READS + handled);
 	assert_int_equal(t->own.count[CREMA_C_read_bytes],
 			 (uint64_t)READS * ROW_BYTES + handled * HANDLER_BYTES);
-	/* which of two rows a read has is not exact, but none is lost */
+	/* a read may be in either of two rows, but none is lost */
 	assert_int_equal(calls_of_rows() - of_rows, READS + handled);
 	if (handler_fd != fd)
 		close(handler_fd);
@@ -105,7 +105,7 @@ static void reads_of_a_handler_are_counted(void **state)
 	unlink(name);
 }
 
-/* Between two tasks, too, a handler's read is one's or nobody's. */
+/* Between two tasks a handler's read belongs to one of them or is unattributed. */
 static void reads_while_tasks_end_are_counted(void **state)
 {
 	const struct crema_totals *totals = &crema_shm->totals;
@@ -130,7 +130,7 @@ static void reads_while_tasks_end_are_counted(void **state)
 		harness_free(&h);
 	}
 	timer_delete(timer);
-	h = harness_begin(); /* moves what was counted since the last one's end */
+	h = harness_begin(); /* adds what was counted since the last one's end */
 	harness_end(&h);
 	harness_free(&h);
 	print_message("%ju reads by the handler, %ju in tasks\n", (uintmax_t)handled,

@@ -32,7 +32,7 @@ static void slot_goes_through_its_states(void **state)
 	harness_free(&h);
 }
 
-/* Resident memory, read as anybody would. */
+/* Resident memory, read by standard means. */
 static uint64_t rss_bytes(void)
 {
 	unsigned long size, pages = 0;
@@ -59,12 +59,12 @@ static uint64_t high_water_mark(void)
 
 static void assert_close(uint64_t got, uint64_t truth)
 {
-	const uint64_t slack = 4 << 20; /* what reading it takes */
+	const uint64_t slack = 4 << 20; /* what reading it uses */
 
 	assert_in_range(got, truth > slack ? truth - slack : 0, truth + slack);
 }
 
-/* 64 MiB stay, 128 MiB more come and go within the task. */
+/* 64 MiB remain, 128 MiB more are allocated and freed within the task. */
 static void memory_is_what_the_kernel_says(void **state)
 {
 	const size_t stays = 64u << 20, goes = 128u << 20;
@@ -92,14 +92,14 @@ static void memory_is_what_the_kernel_says(void **state)
 		CREMA_KNOWN_RSS_START | CREMA_KNOWN_RSS_STOP | CREMA_KNOWN_RSS_PEAK);
 	munmap(kept, stays);
 	harness_free(&h);
-	/* the next one has no new peak: only its process's is known */
+	/* the next one has no new peak: only the process's peak is known */
 	h = harness_begin();
 	t = harness_end(&h);
 	assert_int_equal(t->known & CREMA_KNOWN_RSS_PEAK, 0);
 	harness_free(&h);
 }
 
-/* getrusage knows the parent's memory as this program's own: 512 MiB, by a fork and its exec. */
+/* getrusage counts the parent's memory as this program's: 512 MiB, due to a fork and its exec. */
 static void memory_before_exec_is_not_ours(void **state)
 {
 	const size_t bytes = 512u << 20;
@@ -130,7 +130,7 @@ static void started_with_more_memory_than_it_has(void **state)
 	memory_is_what_the_kernel_says(state);
 }
 
-static long page_bytes; /* what this machine is made to say; 0: its own */
+static long page_bytes; /* the page size that sysconf() returns; 0: the real one */
 
 long __sysconf(int name);
 
@@ -152,7 +152,7 @@ static void a_page_has_the_size_that_it_has(void **state)
 	assert_in_range(large, own - own / 4, own + own / 4);
 }
 
-/* The number of a kept /proc/self/statm; -1: none. */
+/* The descriptor that is kept for /proc/self/statm; -1: none. */
 static int kept_descriptor(void)
 {
 	char name[64], to[64];
@@ -168,10 +168,10 @@ static int kept_descriptor(void)
 	return -1;
 }
 
-/* Closed behind our back, and somebody else's file has the number: the numbers are still true. */
+/* Closed without the shim, and another file has the number: the memory is still right. */
 static void a_kept_descriptor_may_be_taken(void **state)
 {
-	const char *path = harness_file("statm", 4096); /* no number in it */
+	const char *path = harness_file("statm", 4096); /* not statm's contents */
 	int fd, other = open(path, O_RDWR);
 
 	(void)state;
@@ -183,7 +183,7 @@ static void a_kept_descriptor_may_be_taken(void **state)
 	assert_int_equal(syscall(SYS_dup3, other, fd, O_CLOEXEC), fd);
 	assert_close(task_rss_bytes(), rss_bytes());
 	assert_int_equal(kept_descriptor(), -1);
-	assert_int_equal(pread(fd, (char[1]){0}, 1, 0), 1); /* it is left alone */
+	assert_int_equal(pread(fd, (char[1]){0}, 1, 0), 1); /* it is not touched */
 	close(fd);
 	task_memory_keep();
 	assert_int_equal(syscall(SYS_close, kept_descriptor()), 0);
@@ -192,7 +192,7 @@ static void a_kept_descriptor_may_be_taken(void **state)
 	unlink(path);
 }
 
-/* A descriptor of a forked process tells its parent's memory: 64 MiB less. */
+/* A parent's descriptor shows the parent's memory: 64 MiB less. */
 static void a_forked_child_has_memory_of_its_own(void **state)
 {
 	const size_t bytes = 64u << 20;
@@ -217,7 +217,7 @@ static void a_forked_child_has_memory_of_its_own(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_int_equal(syscall(SYS_close, kept_descriptor()), 0);
-	assert_int_equal(kept_descriptor(), -1); /* one at a time */
+	assert_int_equal(kept_descriptor(), -1); /* only one is kept */
 }
 
 /* The task's clocks are those of the caller, around it. */
@@ -244,7 +244,7 @@ static void edges_are_when_it_ran(void **state)
 	harness_free(&h);
 }
 
-/* Attempts and those of a thread are numbered, and started and done ones are counted. */
+/* Attempts, and those of a thread, are numbered; started and done ones are counted. */
 static void tasks_are_numbered_and_counted(void **state)
 {
 	uint64_t started = crema_shm->totals.tasks_started, done = crema_shm->totals.tasks_done;
@@ -276,12 +276,12 @@ static void references_keep_a_slot(void **state)
 	assert_int_equal(task_ref_name(name), h.owner);
 	harness_end(&h);
 	assert_int_equal(CREMA_SLOT_REFS(*word), 1);
-	assert_int_equal(task_ref_name(name), h.owner); /* late work is still welcome */
+	assert_int_equal(task_ref_name(name), h.owner); /* late work is still accepted */
 	task_unref(h.owner);
 	task_unref(h.owner);
 	assert_int_equal(CREMA_SLOT_REFS(*word), 0);
 	harness_free(&h);
-	assert_int_equal(task_ref_name(name), OWNER_NONE); /* the slot is nobody's now */
+	assert_int_equal(task_ref_name(name), OWNER_NONE); /* the slot is free now */
 	h = harness_begin();
 	assert_int_equal(task_ref_name(name), OWNER_NONE); /* or another attempt's */
 	harness_end(&h);
@@ -319,7 +319,7 @@ static void a_full_table_refuses_and_totals_stay_exact(void **state)
 	close(pipe_fd[1]);
 }
 
-/* The CPU and the wall time of a task that does nothing are of the same interval. */
+/* CPU and wall time of a task that does nothing cover the same interval. */
 static void short_tasks_have_no_more_cpu_than_wall_time(void **state)
 {
 	uint64_t cpu = 0, wall = 0;
@@ -448,7 +448,7 @@ static void a_forked_child_is_dormant(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 7);
-	assert_int_equal(crema_shm->goodbye, 0); /* its _exit was not ours */
+	assert_int_equal(crema_shm->goodbye, 0); /* its _exit was not this process's */
 	assert_int_equal(crema_shm->totals.tasks_started, before);
 	harness_end(&h);
 	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_other_read_calls], 0);
@@ -474,7 +474,7 @@ static void arming_fails_cleanly_under_a_file_limit(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* Of itself, started by memory_before_exec_is_not_ours. */
+/* Runs itself; started by memory_before_exec_is_not_ours. */
 static int run_memory(void)
 {
 	const struct CMUnitTest tests[] = {

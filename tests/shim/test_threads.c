@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_threads.c - storage bytes and CPU by thread: each is charged to who caused it, pool threads
- * to the task they work for, and the sums close with the kernel's numbers for the whole process.
+ * test_threads.c - storage bytes and CPU by thread: each is charged to the thread that caused it,
+ * pool threads to their task, and the sums match the kernel's numbers for the whole process.
  */
 #include "clocks.h"
 #include "harness.h"
@@ -141,7 +141,7 @@ static void *pool_thread(void *arg)
 	return NULL;
 }
 
-/* `lost` is what the thread saw stolen, `stolen` what the kernel says of all cores. */
+/* `lost` is the stolen time that the thread measured, `stolen` the kernel's for all cores. */
 static void pool_classes_sum_to_wall(const struct crema_task *t, uint64_t lost, uint64_t stolen)
 {
 	uint64_t wall = t->own.count[CREMA_C_pool_wall_ns], sum = lost, off;
@@ -206,7 +206,7 @@ static void *ends_by_return(void *arg)
 
 static pthread_key_t late;
 
-/* What a library does when its thread has ended for us. */
+/* What a library does after the shim's end of its thread. */
 static void speaks_late(void *arg)
 {
 	read_all(arg);
@@ -220,8 +220,7 @@ static void *ends_late(void *arg)
 	return NULL;
 }
 
-/* Threads that no task knows end in four ways; the process's numbers are the sum of the threads'.
- */
+/* Threads without a task end in four ways; the process's numbers are the sum of the threads'. */
 static void what_threads_did_adds_up_to_the_process(void **state)
 {
 	const char *path = harness_file("sum", SIZE);
@@ -248,14 +247,14 @@ static void what_threads_did_adds_up_to_the_process(void **state)
 	shim_snapshot();
 	assert_true(s->flags & 1);
 	assert_false(s->flags & 2);
-	/* the file's pages, and perhaps some of libgcc_s, which cancellation loads */
+	/* the file's pages, and possibly some of libgcc_s, which cancellation loads */
 	assert_true((s->process_inblock - in) * 512 >= pages);
 	assert_true((s->process_inblock - in) * 512 < pages + (1 << 20));
 	assert_int_equal(s->process_inblock, s->seen_inblock);
 	assert_int_equal(s->process_oublock, s->seen_oublock);
 	print_message("cpu: process %.3f ms, threads %.3f ms\n", (double)s->process_cpu_ns / 1e6,
 		      (double)s->seen_cpu_ns / 1e6);
-	/* a thread's last microseconds, after its last word, are the kernel's */
+	/* the kernel includes a thread's last microseconds, after its final report */
 	assert_true(s->process_cpu_ns >= s->seen_cpu_ns);
 	assert_true(s->process_cpu_ns - s->seen_cpu_ns < 3 * MS);
 	assert_int_equal(crema_shm->totals.unattributed.count[CREMA_C_read_bytes] - unattributed,
@@ -282,7 +281,7 @@ static void blocks_of_ended_threads_are_used_again(void **state)
 	assert_int_equal(crema_shm->totals.threads_refused, refused);
 }
 
-/* As a thread that was there before the process was armed: its block waits for it. */
+/* As for a thread that existed before the process was armed: its block is waiting for it. */
 static void a_thread_finds_its_block_again(void **state)
 {
 	struct crema_thread *block = thread_self();
@@ -293,7 +292,7 @@ static void a_thread_finds_its_block_again(void **state)
 	assert_ptr_equal(thread_self(), block);
 }
 
-/* Read calls so far, by the kernel: of the whole process, or of the calling thread. */
+/* Read calls so far, according to the kernel: of the whole process, or of the calling thread. */
 static uint64_t syscr(const char *path)
 {
 	char buf[512];
@@ -320,7 +319,7 @@ static void *one_read(void *task)
 	return NULL;
 }
 
-/* Read calls of threads of the task, one after the other: their own and those of looks. */
+/* Read calls of the task's threads, one after the other: their own and those of measuring. */
 static uint64_t reads_of_threads(int n, void *(*run)(void *), struct harness_task *h)
 {
 	uint64_t process = syscr("/proc/self/io"), own = syscr("/proc/thread-self/io");
@@ -334,7 +333,7 @@ static uint64_t reads_of_threads(int n, void *(*run)(void *), struct harness_tas
 	return syscr("/proc/self/io") - process - own;
 }
 
-/* The first look at a thread's run queue delay costs more than the thread. */
+/* The first read of a thread's run queue delay costs more than the thread. */
 static void a_short_thread_is_not_looked_at(void **state)
 {
 	enum { THREADS = 200 };
@@ -345,7 +344,7 @@ static void a_short_thread_is_not_looked_at(void **state)
 	reads = reads_of_threads(THREADS, one_read, &h);
 	harness_end(&h);
 	assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_other_read_calls], THREADS);
-	/* a busy machine takes the core from some of them, and these are looked at */
+	/* on a busy machine some of them lose the core, and these are measured */
 	assert_in_range(reads, THREADS, THREADS + THREADS / 2);
 	harness_free(&h);
 }
@@ -383,8 +382,8 @@ static double time_unmeasured(int n, struct harness_task *h)
 	return ns;
 }
 
-/* 1.2 times as much as an unmeasured one, 1.7 times with a look: by the least of many times, which
- * a busy machine leaves as they are. */
+/* 1.2 times as much as an unmeasured thread, 1.7 times with a read of the delay; uses the minimum
+ * of many times, which a busy machine does not change. */
 static void a_short_thread_costs_little(void **state)
 {
 	enum { THREADS = 20, ROUNDS = 150 };
@@ -405,7 +404,7 @@ static void a_short_thread_costs_little(void **state)
 	harness_free(&h);
 }
 
-/* Waits for less than what the young are spared. */
+/* Waits for less than new threads are exempt from. */
 static void *one_wait(void *task)
 {
 	struct timespec t = {0, 1};
@@ -427,7 +426,7 @@ static void a_short_wait_of_a_short_thread_is_not_looked_at(void **state)
 	reads = reads_of_threads(THREADS, one_wait, &h);
 	harness_end(&h);
 	print_message("%d threads: %d looks\n", THREADS, (int)(reads));
-	/* a busy machine takes the core from some of them */
+	/* on a busy machine some of them lose the core */
 	assert_in_range(reads, 0, THREADS / 2);
 	harness_free(&h);
 }
@@ -458,7 +457,7 @@ static void *starved(void *unused)
 	delay = run_delay_ns() - delay;
 	t = harness_end(&h);
 	outer = run_delay_ns() - outer;
-	/* what clone() took, and what may be missing without a look */
+	/* the time in clone(), and what may be missing without a read */
 	assert_true(t->own.time[CREMA_T_runqueue] + MS / 2 > delay);
 	assert_true(t->own.time[CREMA_T_runqueue] <= outer);
 	assert_true(delay > 20 * MS);
@@ -466,7 +465,7 @@ static void *starved(void *unused)
 	return NULL;
 }
 
-/* The delay before its first instruction is none of what a thread does afterwards. */
+/* The delay before a thread's first instruction is not part of what it does afterwards. */
 static void *born_late(void *seen)
 {
 	uint64_t before = run_delay_ns(), outer = before;
@@ -535,7 +534,7 @@ static void *many_lives(void *unused)
 	return NULL;
 }
 
-/* They all say their last word: nobody may do it for them. */
+/* They all report their end themselves: no other thread may do it for them. */
 static void a_thread_that_ends_in_a_snapshot_is_not_reaped(void **state)
 {
 	pthread_t thread;

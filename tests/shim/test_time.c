@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_time.c - each time class gets the time that is known to be spent in it: at least 95 % in it,
- * at most 2 % of it in any other; and the CPU class what the thread's own clock says.
+ * at most 2 % of it in any other; the CPU class equals the thread's clock.
  *
- * On a machine that others use too a spinning thread also waits for a core; that is run queue time
- * and true, so the programs that must not be disturbed say what the kernel says of it.
+ * On a shared machine a spinning thread also waits for a core; that is correctly run queue time, so
+ * programs that must not be disturbed compare with the kernel's value for it.
  */
 #include "harness.h"
 
@@ -77,7 +77,7 @@ static void two_spinners_on_one_core_wait_for_it(void **state)
 	stop = 1;
 	pthread_join(other, NULL);
 	sched_setaffinity(0, sizeof(all), &all);
-	/* what was not CPU was waiting for the core: nothing else happens here */
+	/* the rest was waiting for the core: nothing else happens here */
 	assert_true(known.known_ns > 50 * MS);
 	share_is(t, CREMA_T_runqueue, &known,
 		 "two spinners on one core | its elapsed time less its CPU clock");
@@ -103,7 +103,7 @@ static void *holder(void *arg)
 	return NULL;
 }
 
-/* As take_gil does: waits of 5 ms, again and again. */
+/* As take_gil does: repeated waits of 5 ms. */
 static struct truth take_gil(void)
 {
 	struct look before = look();
@@ -188,7 +188,7 @@ static void a_held_mutex_is_a_lock(void **state)
 
 	(void)state;
 	assert_int_equal(pthread_create(&other, NULL, mutex_holder, NULL), 0);
-	usleep(20000); /* it has the mutex by now */
+	usleep(20000); /* it holds the mutex by now */
 	h = harness_begin();
 	before = look();
 	pthread_mutex_lock(&held);
@@ -203,7 +203,7 @@ static void a_held_mutex_is_a_lock(void **state)
 	harness_free(&h);
 }
 
-/* Until it is on the disk; where that takes no time (tmpfs) there is nothing to see. */
+/* Until it is on disk; if that takes no time (tmpfs) there is nothing to measure. */
 static void a_synced_file_is_storage(void **state)
 {
 	int fd = open(harness_file("synced", 10), O_RDWR);
@@ -246,7 +246,7 @@ static int lock_file(int fd, int how, short type)
 	return fcntl(fd, how == BY_OFD ? F_OFD_SETLKW : F_SETLKW, &lock);
 }
 
-/* Held by another process, as that is what such locks are for. */
+/* Held by another process, which is what such locks are for. */
 static void a_locked_file_is_a_lock(void **state)
 {
 	const char *name = harness_file("locked", 10);
@@ -315,7 +315,7 @@ static void sleep_is_sleep(void **state)
 	harness_free(&h);
 }
 
-/* A peer that lets us wait: two times for recv, then for poll, then for a recv that polls first. */
+/* A slow peer: twice for recv, then for poll, then for a recv that polls first. */
 static void *slow_peer(void *arg)
 {
 	int fd = *(int *)arg;
@@ -375,7 +375,7 @@ static void waiting_for_a_peer_is_network(void **state)
 	close(epoll);
 }
 
-/* A cold file read in pieces: what is neither CPU nor run queue is the wait for storage. */
+/* A cold file read in pieces: time that is neither CPU nor run queue is the wait for storage. */
 static void cold_read(size_t piece, const char *what)
 {
 	enum { SIZE = 64 << 20 };

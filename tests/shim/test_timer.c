@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_timer.c - waits for descriptors whose time ran out. What they were is known from the scene;
- * each lasts 50 ms, so the classes are told apart on a busy machine, too.
+ * test_timer.c - waits for descriptors that time out. Each scene defines their classes; each lasts
+ * 50 ms, so that the classes can be distinguished on a busy machine, too.
  */
 #include "harness.h"
 
@@ -24,7 +24,7 @@ enum { NAP = 50, SOCKETS = 2 };
 static int listener, events, ours[SOCKETS], theirs[SOCKETS];
 static struct sockaddr_in address = {.sin_family = AF_INET};
 
-/* The server's end is none of the task's: the shim does not see it. */
+/* The server's end is not the task's: the shim does not see it. */
 static void ask(int i)
 {
 	char c;
@@ -41,7 +41,7 @@ static void answer(int i)
 	assert_int_equal(recv(ours[i], &c, 1, 0), 1);
 }
 
-/* What a loop does for a timer: nothing of its set comes. */
+/* What a loop does for a timer: no event of its set arrives. */
 static void timer(void)
 {
 	struct epoll_event e;
@@ -49,7 +49,7 @@ static void timer(void)
 	assert_int_equal(epoll_wait(events, &e, 1, NAP), 0);
 }
 
-/* The scene so far was sleep, network and lock for so many naps. */
+/* The scene so far was sleep, network and lock for these numbers of naps. */
 static void classes_are(struct harness_task *h, uint64_t sleep, uint64_t network, uint64_t lock)
 {
 	const uint64_t *time = harness_end(h)->own.time;
@@ -65,7 +65,7 @@ static void classes_are(struct harness_task *h, uint64_t sleep, uint64_t network
 	harness_free(h);
 }
 
-/* Of a sleep of which most was found to be something else only what is left is the network's. */
+/* If most of a sleep was something else, only the rest becomes the network's. */
 static void no_more_than_is_left_of_a_sleep(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -87,7 +87,7 @@ static void no_more_than_is_left_of_a_sleep(void **state)
 	harness_free(&h);
 }
 
-/* A loop that has spoken with a server before; the connection is kept. */
+/* A loop that has communicated with a server before; the connection is kept. */
 static void a_timer_beside_an_idle_connection(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -148,7 +148,7 @@ static void a_timer_within_an_answer(void **state)
 	classes_are(&h, 1, 2, 0);
 }
 
-/* The nap in both answers is the network's once; those before are nobody's answer. */
+/* A nap during two responses is the network's once; earlier ones belong to no response. */
 static void a_timer_within_two_answers(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -166,7 +166,7 @@ static void a_timer_within_two_answers(void **state)
 	classes_are(&h, 2, 1, 0);
 }
 
-/* What slept before the segment's start is counted already. */
+/* Sleep before the segment's start has been counted already. */
 static void an_answer_in_another_segment(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -181,7 +181,7 @@ static void an_answer_in_another_segment(void **state)
 	classes_are(&h, 2, 0, 0);
 }
 
-/* Of two naps around a segment's start only the second is in the answer's segment. */
+/* Of two naps around a segment's start only the second is in the response's segment. */
 static void an_answer_over_two_segments(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -254,7 +254,7 @@ static void poll_and_select_name_what_they_wait_for(void **state)
 	FD_ZERO(&set);
 	FD_SET(ours[1], &set);
 	assert_int_equal(pthread_create(&other, NULL, late, &theirs[1]), 0);
-	assert_int_equal(select(ours[1] + 1, NULL, NULL, &set, &tv), 0); /* tv is 0 by now */
+	assert_int_equal(select(ours[1] + 1, NULL, NULL, &set, &tv), 0); /* tv is now 0 */
 	FD_SET(ours[1], &set);
 	assert_int_equal(select(ours[1] + 1, &set, NULL, NULL, NULL), 1); /* network */
 	assert_int_equal(recv(ours[1], &c, 1, 0), 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_unclassified.c - a wait that no call shows is given to no class. Threads that map and unmap
- * make a thread that touches fresh memory wait in the kernel for the address space's lock: it is
- * off its core, not in the run queue, and in no call of libc.
+ * test_unclassified.c - a wait that no call shows has no class. Threads that map and unmap memory
+ * make a thread that touches new memory wait in the kernel for the address space's lock: it is off
+ * its core, not in the run queue, and in no call of libc.
  */
 #include "harness.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_url.c - which file a request names, and that no secret is kept with it. */
+/* test_url.c - which file a request names, and that secrets are not stored with it. */
 #include "harness.h"
 
 #include <string.h>

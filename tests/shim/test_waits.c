@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_waits.c - each way to wait has its class, in a task's own thread and in a pool's, and lasts
- * as long as the kernel's clocks of the thread leave: not on a core and not queued for one.
+ * as long as the kernel's clocks of the thread allow: neither on a core nor queued for one.
  */
 #include "clocks.h"
 #include "harness.h"
@@ -189,7 +189,7 @@ static const struct way {
 	{"epoll", by_epoll, CREMA_T_network_wait, SOCKET},
 };
 
-/* Ends the wait of another thread, by calls that the shim does not see. */
+/* Ends another thread's wait, with calls that the shim does not see. */
 static void *end_it(void *arg)
 {
 	const struct way *w = arg;

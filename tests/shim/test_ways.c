@@ -26,7 +26,7 @@ static uint64_t count_of(const struct harness_task *h, int id)
 	return task_slot(h->owner)->own.count[id];
 }
 
-/* A buffer of a stream is filled by one read, and a large rest is read straight. */
+/* One read fills a stream's buffer, and a large remainder is read directly. */
 static void fread_counts_what_the_kernel_gave(void **state)
 {
 	struct harness_task h;
@@ -75,7 +75,7 @@ static void lines_count_what_the_kernel_gave(void **state)
 	harness_end(&h);
 	assert_int_equal(lines, 3000);
 	assert_int_equal(count_of(&h, CREMA_C_read_bytes), bytes);
-	/* a call for each buffer, and the one that met the end */
+	/* a call per buffer, and the one at the end of the file */
 	assert_int_equal(count_of(&h, CREMA_C_read_calls), (bytes + 4095) / 4096 + 1);
 	harness_free(&h);
 	fclose(f);
@@ -85,7 +85,7 @@ static void lines_count_what_the_kernel_gave(void **state)
 
 extern int _IO_getc(FILE *f);
 
-/* Character by character; getc_unlocked may be put in place by the compiler: that calls __uflow. */
+/* Character by character; the compiler may inline getc_unlocked, which then calls __uflow. */
 static void characters_count_what_the_kernel_gave(void **state)
 {
 	const char *name = harness_file("characters", SIZE);
@@ -110,7 +110,7 @@ static void characters_count_what_the_kernel_gave(void **state)
 	unlink(name);
 }
 
-/* The kernel's own account of this process. */
+/* The kernel's counts for this process. */
 static void io_of_process(uint64_t *written, uint64_t *calls)
 {
 	char text[512] = "";
@@ -159,7 +159,7 @@ static void streams_write(void **state)
 	fclose(f);
 }
 
-/* As a program that formats on its own behalf does. */
+/* As a program with its own print function does. */
 __attribute__((format(printf, 2, 3))) static int print_list(FILE *f, const char *format, ...)
 {
 	va_list list;
@@ -188,7 +188,7 @@ extern int _IO_putc(int c, FILE *f);
 
 static void print_every_way(FILE *f)
 {
-	int (*put_unlocked)(int, FILE *) = putc_unlocked; /* not what the compiler puts in place */
+	int (*put_unlocked)(int, FILE *) = putc_unlocked; /* not the inlined version */
 
 	for (int i = 0; i < 3000; i++) {
 		assert_true(fprintf(f, "%d %s\n", i, "of the task") > 0);
@@ -203,7 +203,7 @@ static void print_every_way(FILE *f)
 	}
 }
 
-/* Streams of each kind of buffer: what was printed is what the kernel was given in the end. */
+/* Streams with each kind of buffer: the count equals what the kernel got in the end. */
 static void what_is_printed_counts(void **state)
 {
 	static const int modes[] = {_IOFBF, _IOLBF, _IONBF};
@@ -256,7 +256,7 @@ static void what_is_printed_to_a_descriptor_counts(void **state)
 	unlink(name);
 }
 
-/* stdout counts where it is a file. */
+/* stdout counts if it is a file. */
 static void what_is_printed_to_stdout_counts(void **state)
 {
 	const char *name = harness_file("stdout", 0);
@@ -287,7 +287,7 @@ static void what_is_printed_to_stdout_counts(void **state)
 	unlink(name);
 }
 
-/* What getdelim looks for need not be an end of line. */
+/* getdelim's delimiter need not be a newline. */
 static void other_ends_are_looked_for(void **state)
 {
 	const char *name = harness_file("ends", 0);
@@ -336,10 +336,10 @@ static void a_long_line_is_read_once(void **state)
 	unlink(name);
 }
 
-/* Bytes that this thread's read calls have returned so far, by the kernel. */
+/* Bytes returned by this thread's read calls so far, according to the kernel. */
 static uint64_t kernels_count(void)
 {
-	static uint64_t own; /* what these looks have read: a look is counted after it is made */
+	static uint64_t own; /* bytes read by this function: counted after the read */
 	char buf[512];
 	int fd = sys_open("/proc/thread-self/io", O_RDONLY, 0);
 	long n = sys_read(fd, buf, sizeof(buf) - 1);
@@ -358,7 +358,7 @@ static long below(long n)
 	return rand() % n;
 }
 
-/* Whatever a program may do with a stream, lines and characters that are put back included. */
+/* Anything that a program may do with a stream, including lines and pushed-back characters. */
 static void one_step(FILE *f, int may_write, char *buf)
 {
 	static char *line;
@@ -390,8 +390,8 @@ static void one_step(FILE *f, int may_write, char *buf)
 		break;
 	case 7:
 		if (fread(buf, 1, 1, f) == 1 &&
-		    !may_write)		       /* glibc 2.36 aborts where both are mixed */
-			ungetc(buf[0] + 1, f); /* another one: into a buffer of its own */
+		    !may_write)		       /* glibc 2.36 aborts if both are mixed */
+			ungetc(buf[0] + 1, f); /* a different character: into a separate buffer */
 		break;
 	case 8:
 		if (below(4))
@@ -401,7 +401,7 @@ static void one_step(FILE *f, int may_write, char *buf)
 		break;
 	case 9:
 	case 10:
-		fseek(f, 0, SEEK_CUR); /* C wants it between reads and writes */
+		fseek(f, 0, SEEK_CUR); /* required by C between reads and writes */
 		fwrite(buf, 1, (size_t)below(below(8) ? 100 : 9000), f);
 		if (below(2))
 			fseek(f, below(3000) - 1500, SEEK_CUR);
@@ -420,7 +420,7 @@ static uint64_t our_count(void)
 
 enum { STEPS = 100 };
 
-/* One stream's life; bytes read after each step. */
+/* The operations on one stream; stores the bytes read after each step. */
 static void play(const char *name, unsigned int seed, uint64_t *bytes, uint64_t (*count)(void))
 {
 	static const char *const modes[] = {"r", "r", "r+", "w+", "a+"};
@@ -444,8 +444,9 @@ static void play(const char *name, unsigned int seed, uint64_t *bytes, uint64_t 
 	fclose(f);
 }
 
-/* Seeks read into the buffer, and the position does not show how much. The truth is the kernel's
- * count in a forked child that does the same: it is dormant, so the shim reads nothing there. */
+/* Seeks read into the buffer, and the position does not show how much. The reference is the
+ * kernel's count in a forked child that does the same: the shim is dormant there and reads
+ * nothing. */
 static void a_stream_that_seeks_counts_what_the_kernel_gave(void **state)
 {
 	uint64_t *truth =
@@ -479,7 +480,8 @@ static void a_stream_that_seeks_counts_what_the_kernel_gave(void **state)
 	unlink(name);
 }
 
-/* A seek is one call if it reads, else none; the bytes are held against the kernel's above. */
+/* A seek is one call if it reads, otherwise none; its bytes are compared with the kernel's
+ * above. */
 static void a_seek_is_a_call_if_it_reads(void **state)
 {
 	static const struct {
@@ -572,15 +574,15 @@ static void who_opens_a_file_owns_its_reads(void **state)
 	run_there(&fd);
 	run_there(&before); /* opened by no task */
 	close(fd);
-	fd = dup(before); /* the task's again */
+	fd = dup(before); /* the task's file again */
 	run_there(&fd);
 	assert_int_equal(CREMA_SLOT_REFS(crema_shm->slot_word[h.owner - 1]), 1);
 	harness_end(&h);
 	assert_int_equal(count_of(&h, CREMA_C_read_calls), 2);
 	assert_int_equal(count_of(&h, CREMA_C_read_bytes), 10000);
-	assert_int_equal(count_of(&h, CREMA_C_pool_segments), 4); /* with the read-ahead */
+	assert_int_equal(count_of(&h, CREMA_C_pool_segments), 4); /* including the read-ahead */
 	harness_free(&h);
-	run_there(&fd); /* its record is gone: nobody's, and nobody crashes */
+	run_there(&fd); /* its record is gone: unattributed, without a crash */
 	close(fd);
 	close(before);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_zstd.c - this program as a zstd of its own: it calls ZSTD_trace_* as the real one does, with
- * numbers that it chose, and looks at what the task and the codec's row have of them.
+ * test_zstd.c - this program as zstd: it calls ZSTD_trace_* as the real one does, with chosen
+ * numbers, and checks them in the task and in the codec's row.
  */
 #include "harness.h"
 
@@ -34,7 +34,7 @@ static void has(const struct crema_task *t, int calls_id, uint64_t calls, uint64
 	assert_int_equal(n[2], out);
 }
 
-/* Its times are those of this thread between the two calls. */
+/* Its times are this thread's between the two calls. */
 static void a_frame_in_one_call(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -69,7 +69,7 @@ static void a_frame_in_one_call(void **state)
 	harness_free(&h);
 }
 
-/* The times of a frame in pieces, or of one that another has begun after, are the caller's too. */
+/* Times of a frame in pieces, or of one after which another began, include the caller's. */
 static void times_of_pieces_are_unknown(void **state)
 {
 	struct trace pieces = frame;
@@ -115,18 +115,18 @@ static void versions_and_places(void **state)
 		assert_int_equal(t->own.count[CREMA_C_decompress_calls], known[i].counts);
 		harness_free(&h);
 	}
-	/* within a hooked function the frame is that function's */
+	/* within a hooked function the frame belongs to that function */
 	codec_depth = 1;
 	assert_true(ZSTD_trace_decompress_begin(NULL) == 0);
 	codec_depth = 0;
-	/* no task: it is counted, as nobody's */
+	/* without a task it is counted as unattributed */
 	assert_int_equal(zstd_frames_of_nobody, nobody);
 	ZSTD_trace_decompress_end(ZSTD_trace_decompress_begin(NULL), &frame);
 	assert_int_equal(zstd_frames_of_nobody, nobody + 1);
 }
 
-/* Frames of a library whose functions are hooked are those functions'. Here that is this program,
- * for good: the last test. */
+/* Frames of a library with hooked functions belong to those functions. Here that is this program,
+ * permanently: this is the last test. */
 static void hooked_libraries_count_themselves(void **state)
 {
 	unsigned long long name = ZSTD_trace_decompress_begin(NULL);

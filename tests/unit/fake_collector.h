@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_collector.h - a made-up collector for the tests of the agent's connection, with what they
- * need around it. */
+/* fake_collector.h - a synthetic collector for the tests of the agent's connection, with related
+ * fixtures. */
 #ifndef TESTS_UNIT_FAKE_COLLECTOR_H
 #define TESTS_UNIT_FAKE_COLLECTOR_H
 
@@ -28,14 +28,14 @@ struct collector {
 	struct net_address address;
 	struct buf in;
 	struct auth_token token;
-	struct session session; /* the other end's: what it sends, we receive */
+	struct session session; /* the collector's end: what the agent sends, it receives */
 	struct auth_start start;
-	uint64_t min, max;   /* the versions that it offers */
-	uint64_t want, next; /* WELCOME says want; next = records seen up to */
+	uint64_t min, max;   /* the versions it offers */
+	uint64_t want, next; /* sequence number in WELCOME; end of the received records */
 	bool refuse, mute, hello;
-	bool ignorant, proofless; /* answers with another token's proof, with none */
-	bool flip;		  /* one bit of each answer's last byte */
-	bool timeless;		  /* does not answer CLOCK */
+	bool ignorant, proofless; /* replies with another token's proof, or with none */
+	bool flip;		  /* one bit in the last byte of each reply */
+	bool timeless;		  /* does not reply to CLOCK */
 	unsigned int hellos, frames, auths, clocks, data;
 };
 
@@ -80,7 +80,7 @@ static void on_auth(struct collector *c, const struct frame *f)
 
 	c->auths++;
 	assert_int_equal(unpack_open(&u, f->stored, f->head.raw_bytes), 0);
-	assert_int_equal(u.root.via.map.size, 2); /* a version and a nonce, and nothing else */
+	assert_int_equal(u.root.via.map.size, 2); /* a version and a nonce, nothing else */
 	assert_int_equal(get_u64(&u.root, "version", 0), CREMA_PROTOCOL);
 	if (!get_bin(&u.root, "nonce").ptr) {
 		c->proofless = true;
@@ -232,7 +232,7 @@ struct site {
 	struct outbox o;
 	struct buf hello;
 	struct uplink_source source;
-	struct uplink u; /* the test's to start and to release */
+	struct uplink u; /* the test starts and releases it */
 };
 
 static void site_start(struct site *s, const char *spool)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fake_proc.h - /proc and /sys with the text that a test wants.
+ * fake_proc.h - /proc and /sys with text that a test provides.
  *
- * open(), fopen() and access() of the whole program: as long as fake_proc is set, paths below /proc
- * and /sys are looked up there, and those that it lacks do not exist. One thread.
+ * Replaces open(), fopen() and access() for the whole program: while fake_proc is set, paths below
+ * /proc and /sys are looked up there, and missing ones do not exist. One thread.
  */
 #ifndef TESTS_FAKE_PROC_H
 #define TESTS_FAKE_PROC_H
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 struct fake_file {
-	const char *path; /* NULL: the last one */
+	const char *path; /* NULL: end of the list */
 	const char *text;
 };
 static const struct fake_file *fake_proc;

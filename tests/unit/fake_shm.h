@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fake_shm.h - a made-up shared memory, the agent's drain on it, and a look at what it sent. */
+/* fake_shm.h - synthetic shared memory, the agent's drain on it, and decoding of what it sent. */
 #ifndef TESTS_FAKE_SHM_H
 #define TESTS_FAKE_SHM_H
 
@@ -25,7 +25,7 @@ struct fake {
 	struct outbox out;
 	struct drain drain;
 	uint64_t now;
-	/* what the outbox held when looked at */
+	/* contents of the outbox at the last look() */
 	struct task_record r[64];
 	struct unpack u[64];
 	struct buf scratch[64];
@@ -82,7 +82,7 @@ static inline uint32_t text(struct fake *f, const char *s)
 	return at;
 }
 
-/* Decodes every record that is now in the outbox. */
+/* Decodes all records in the outbox. */
 static inline void look(struct fake *f)
 {
 	struct task_map map;
@@ -116,7 +116,7 @@ static inline void poll_and_look(struct fake *f, uint64_t step)
 	look(f);
 }
 
-/* What follows the type in the nth message of this type that was seen; NULL: there is none. */
+/* The part after the type of the nth message of this type in the last look(); NULL: none. */
 static inline const msgpack_object *message(const struct fake *f, unsigned int type, uint32_t nth)
 {
 	for (size_t k = 0; k < f->frames; k++) {

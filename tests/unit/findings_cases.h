@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings_cases.h - for each check a run just at its thresholds, one just below each of them, and
- * one in which what it looks at is unknown.
+ * findings_cases.h - for each check a run exactly at its thresholds, one just below each of them,
+ * and one in which its input is unknown.
  */
 #ifndef FINDINGS_CASES_H
 #define FINDINGS_CASES_H
@@ -12,7 +12,7 @@ enum side { AT, BELOW, BELOW_SECOND, UNKNOWN };
 
 struct findings_case {
 	const char *id;
-	/* false: there is no such side */
+	/* false: this side does not exist */
 	bool (*make)(struct fixture *fx, int side);
 };
 

@@ -4,9 +4,9 @@
 #define FINDINGS_CASES_BYTES_H
 
 /*
- * 20 chunks of 1,000 events of one file; each reads `read` bytes and uses `used`. One chunk for the
- * file would save 19 times what a chunk reads beside its baskets; 80 % of that are saved once there
- * are 4 chunks, which is a chunksize of 5,000: 16 times.
+ * 20 chunks of 1,000 events from one file; each reads `read` bytes and uses `used`. One chunk for
+ * the file would save 19 times what a chunk reads outside of its baskets; 80 % of that are saved
+ * once there are 4 chunks, which is a chunksize of 5,000: 16 times.
  */
 static void chunks_of(struct fixture *fx, uint64_t read, uint64_t used, bool known)
 {
@@ -39,8 +39,8 @@ static bool case_metadata_reread(struct fixture *fx, int side)
 	return true;
 }
 
-/* One file that a task read and used; `from` and `to` of the distinct bytes read, and of baskets.
- */
+/* One file that a task read and used; the ends of the ranges of distinct bytes read, and of
+ * baskets. */
 struct file_of {
 	uint64_t read, read_to, baskets, baskets_to;
 	bool ranges;
@@ -128,7 +128,7 @@ static bool case_not_by_coffea(struct fixture *fx, int side)
 	return true;
 }
 
-/* 10 MB of 20 MB in no basket. */
+/* 10 MB of 20 MB outside of baskets. */
 static bool case_chunk_baggage(struct fixture *fx, int side)
 {
 	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 0, 1000);
@@ -235,7 +235,7 @@ static bool case_cold_cache(struct fixture *fx, int side)
 	return true;
 }
 
-/* "less than 10 %": 10 % is not. */
+/* "less than 10 %": exactly 10 % is not. */
 static bool case_warm_cache(struct fixture *fx, int side)
 {
 	uint64_t read = side == BELOW_SECOND ? 9999999 : 10000000;
@@ -256,7 +256,7 @@ static void server_row(struct fixture *fx, const char *name, uint64_t requests, 
 		 "latency_sum_ns:u", sum_ns, "latency_max_ns:u", sum_ns, NULL);
 }
 
-/* 20 requests of 3 ms each beside 20 of 1 ms. */
+/* 20 requests of 3 ms each, and 20 of 1 ms elsewhere. */
 static bool case_slow_server(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 1000);
@@ -325,7 +325,7 @@ static bool case_remote_amplification(struct fixture *fx, int side)
 	return true;
 }
 
-/* Totals of a worker: bytes received for tasks and for nobody, CPU of tasks and of children. */
+/* Totals of a worker: bytes received for tasks and otherwise, CPU of tasks and of children. */
 static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t cpu_ms,
 		   uint64_t children_ms)
 {

@@ -20,7 +20,7 @@ static void column_row(struct fixture *fx, const struct column_of *c, bool known
 		 known ? "preload_tasks:u" : "other:u", c->preload_tasks, NULL);
 }
 
-/* 8 requests for three columns, of which two would do: 6 x 1 s saved of 120 s. */
+/* 8 requests for three columns, when two would be enough: 6 x 1 s of 120 s saved. */
 static bool case_preload_columns(struct fixture *fx, int side)
 {
 	uint64_t ns = side == BELOW_SECOND ? 166666666 : 1000000000;
@@ -44,7 +44,8 @@ static bool case_preload_columns(struct fixture *fx, int side)
 	return true;
 }
 
-/* One column was read ahead in two datasets and used in neither, another one in one of them. */
+/* One column was preloaded in two datasets and used in neither, another one was used in one of
+ * them. */
 static bool case_unused_columns(struct fixture *fx, int side)
 {
 	const struct column_of columns[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* findings_cases_state.h - cases of runs that hang, and that ended before their tasks did. */
+/* findings_cases_state.h - cases of runs that hang, or that ended before their tasks did. */
 #ifndef FINDINGS_CASES_STATE_H
 #define FINDINGS_CASES_STATE_H
 
-/* A task of 3 s, then one under way for 30 s. */
+/* A task of 3 s, then one that has been running for 30 s. */
 static bool case_stalled(struct fixture *fx, int side)
 {
 	int median = side == BELOW_SECOND ? 3001 : 3000, last = 33000;

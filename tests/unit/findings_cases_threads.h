@@ -3,7 +3,8 @@
 #ifndef FINDINGS_CASES_THREADS_H
 #define FINDINGS_CASES_THREADS_H
 
-/* A worker with `threads` threads (0: unknown) that is there from 0 s to at least `last` ms. */
+/* A worker with `threads` threads (0: unknown) that is present from 0 s until at least `last`
+ * ms. */
 static void worker(struct fixture *fx, int number, int threads, int last)
 {
 	char stack[40] = "{}";
@@ -36,7 +37,7 @@ static bool case_idle_threads(struct fixture *fx, int side)
 	return true;
 }
 
-/* "less than 50 %": 1,999 ms of 4 s are; 2 s are not. */
+/* "less than 50 %": 1,999 ms of 4 s is; 2 s is not. */
 static bool case_low_cpu_efficiency(struct fixture *fx, int side)
 {
 	int wall = side == BELOW_SECOND ? 3900 : 4000;
@@ -46,7 +47,7 @@ static bool case_low_cpu_efficiency(struct fixture *fx, int side)
 	return true;
 }
 
-/* 20 chunks of a file, each `wall` ms, of which process() takes `process`. */
+/* 20 chunks of a file, `wall` ms each, of which process() takes `process`. */
 static uint64_t packed_bytes; /* of each chunk's output */
 
 static void slow_to_open(struct fixture *fx, int wall, int process, bool known)
@@ -88,7 +89,7 @@ static bool case_few_chunks(struct fixture *fx, int side)
 	return true;
 }
 
-/* The second of two workers comes after `late` ms of 10 s; the average is a trapezoid. */
+/* The second of two workers arrives after `late` ms of 10 s; the average is a trapezoid. */
 static bool case_late_workers(struct fixture *fx, int side)
 {
 	int wall = side == BELOW_SECOND ? 1999 : 10000;
@@ -116,7 +117,7 @@ static bool case_tail(struct fixture *fx, int side)
 	return true;
 }
 
-/* 3 s and 1 s: the busiest has 150 % of the mean, and 1 s more. */
+/* 3 s and 1 s: the busiest has 150 % of the mean, which is 1 s more. */
 static bool case_worker_imbalance(struct fixture *fx, int side)
 {
 	int most = side == BELOW_SECOND ? 2997 : 3000;
@@ -135,11 +136,11 @@ static bool case_worker_imbalance(struct fixture *fx, int side)
 	worker(fx, 2, 1, 3000);
 	task_of(fx, 1, 1, "a", 0, most, 1);
 	task_of(fx, 2, 1, "b", 0, least - 500, 1);
-	task_of(fx, 2, 2, "c", most - 500, 500, 1); /* no tail */
+	task_of(fx, 2, 2, "c", most - 500, 500, 1); /* avoids a tail */
 	return true;
 }
 
-/* A quarter of the events took half of the time: 2 s of 4 s, where 1 s would be its share. */
+/* A quarter of the events took half of the time: 2 s of 4 s, when 1 s would be its share. */
 static bool case_dataset_imbalance(struct fixture *fx, int side)
 {
 	int slow = side == BELOW ? 1999 : side == BELOW_SECOND ? 1998 : 2000;

@@ -15,7 +15,7 @@ static void one_class(struct fixture *fx, enum crema_time_id id, int wall, int m
 	fx_task(fx, 1, &r);
 }
 
-/* Share and amount of a class: just reached, just not, a large share of little. */
+/* Share and amount of a class: just reached, just missed, and a large share of a small amount. */
 static bool class_case(struct fixture *fx, int side, enum crema_time_id id, int percent,
 		       int least_ms)
 {
@@ -70,14 +70,14 @@ static bool case_unclassified(struct fixture *fx, int side)
 	if (side == UNKNOWN)
 		r.known &= ~(UINT64_C(1) << TASK_F_wall_ns);
 	fx_task(fx, 1, &r);
-	if (side == UNKNOWN) { /* with another one there is time to look at */
+	if (side == UNKNOWN) { /* the other task provides time to check */
 		r = work(2, "b", 0, 1000);
 		fx_task(fx, 1, &r);
 	}
 	return true;
 }
 
-/* A long wait of a task at one call site; the workers' own totals say that waits are recorded. */
+/* A long wait of a task at one call site; the worker's totals show that waits are recorded. */
 static void long_wait_on(struct fixture *fx, const char *wait, uint64_t ns, bool recorded,
 			 const char *on, const char *peer)
 {
@@ -157,7 +157,7 @@ static bool case_decompression(struct fixture *fx, int side)
 	return true;
 }
 
-/* 0.4 s of 4 s would be a tenth, but it wants 1 s: 1 of 10. */
+/* 0.4 s of 4 s would be a tenth, but 1 s is required: 1 of 10. */
 static bool case_compression(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 20000);
@@ -202,7 +202,7 @@ static void limited(struct fixture *fx, int worker, uint64_t rss)
 		fx_map(fx, worker, CREMA_MSG_SAMPLE, "boot_ns", AT(500), "rss_bytes", rss, NULL);
 }
 
-/* "above 80 %": 80 % itself is not. */
+/* "above 80 %": exactly 80 % is not. */
 static bool case_memory_limit(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 1000);
@@ -215,7 +215,7 @@ static bool case_memory_limit(struct fixture *fx, int side)
 	return true;
 }
 
-/* Ten tasks; fifths of two: 500 MB, 550 MB, ..., 600 MB. */
+/* Ten tasks in fifths of two: 500 MB, 550 MB, ..., 600 MB. */
 static bool case_memory_growth(struct fixture *fx, int side)
 {
 	/* of the second, third and last fifth */
@@ -240,7 +240,7 @@ static bool case_memory_growth(struct fixture *fx, int side)
 	return true;
 }
 
-/* As case_memory_growth(), but what stays is mostly free in malloc's heaps. */
+/* As case_memory_growth(), but most of the remaining memory is free in malloc's heaps. */
 __attribute__((unused)) static void held_growth(struct fixture *fx)
 {
 	case_memory_growth(fx, AT);
@@ -251,7 +251,7 @@ __attribute__((unused)) static void held_growth(struct fixture *fx)
 		       (uint64_t)(i < 2 ? 0 : 50000000), NULL);
 }
 
-/* Three readings, of which the first was lower, and one after the end: 20 % of 500 MB. */
+/* Three samples, the first of which was lower, and one after the end: 20 % of 500 MB. */
 static bool case_allocator_holds(struct fixture *fx, int side)
 {
 	static const uint64_t kept[] = {

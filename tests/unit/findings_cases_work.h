@@ -33,7 +33,7 @@ static bool case_retried_work(struct fixture *fx, int side)
 
 static bool case_recomputed_work(struct fixture *fx, int side)
 {
-	if (side == AT) { /* on a worker that is gone: else a later call had asked for it */
+	if (side == AT) { /* on a worker that left: otherwise a later call requested it */
 		fx_hello(fx, 2, "{}");
 		fx_simple(fx, 2, 1, "a", "span", 0, 0, 1000, "ok");
 		fx_goodbye(fx, 2, 1500, "killed");
@@ -82,7 +82,7 @@ static bool case_slow_worker(struct fixture *fx, int side)
 	return true;
 }
 
-/* 1 s more than another of its kind, of 10 s in all. */
+/* 1 s more than another task of its kind, of 10 s in total. */
 static bool case_imports(struct fixture *fx, int side)
 {
 	int wall = side == BELOW ? 5501 : side == BELOW_SECOND ? 5499 : 5500;
@@ -99,8 +99,8 @@ static bool case_imports(struct fixture *fx, int side)
 	return true;
 }
 
-/* Of a worker's life: CPU of tasks and of all threads, and what these read of modules without a
- * task. */
+/* For a worker's lifetime: CPU of tasks and of all threads, and bytes of modules that were read
+ * without a task. */
 static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms, uint64_t imports)
 {
 	struct buf b = BUF_INIT;
@@ -190,8 +190,8 @@ static bool case_serialization(struct fixture *fx, int side)
 	return true;
 }
 
-/* Ten tasks on one thread; meanwhile the scheduler sent 10 MB, 1 MB for each. What the first and
- * the last probe add may be another run's. */
+/* Ten tasks on one thread; meanwhile the scheduler sent 10 MB, 1 MB for each. The increments of the
+ * first and the last probe may belong to other runs. */
 static bool case_large_arguments(struct fixture *fx, int side)
 {
 	int i, n = side == BELOW ? 11 : side == BELOW_SECOND ? 9 : 10;
@@ -234,8 +234,9 @@ static void sent(struct fixture *fx, int ms, bool known, uint64_t sent_bytes,
 	fx_end(fx, 1, &b);
 }
 
-/* A task of 10 s, or of 11; 100 MB left between the totals 3 and 4 s after its end. Allowed for are
- * messages of 13 s and one task. What left before the first totals in the run may be another's. */
+/* A task of 10 s, or of 11; 100 MB were sent between the totals 3 and 4 s after its end. Messages
+ * of 13 s and one task are deducted. What was sent before the first totals in the run may belong to
+ * another one. */
 static bool case_large_results(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 1000, side == BELOW_SECOND ? 12000 : 11000);
@@ -270,7 +271,7 @@ static bool case_gc_pauses(struct fixture *fx, int side)
 }
 
 /* 1 s of CPU outside of codecs over 10,000 events is 100 us. */
-/* A task of 10 s that computes; 100 samples are a second. */
+/* A task of 10 s that computes; 100 samples are one second. */
 static bool case_hot_line(struct fixture *fx, int side)
 {
 	static const struct fx_place line[] = {{"sort", "/lib/numpy.py", 7, false},
@@ -349,12 +350,12 @@ static bool case_incomplete(struct fixture *fx, int side)
 	if (side != UNKNOWN)
 		totals(fx, 0, 0, 0, 0);
 	if (side == AT)
-		fx->seq[1] += 3; /* three records are missing before the next */
+		fx->seq[1] += 3; /* three records are missing before the next one */
 	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(500), NULL);
 	return true;
 }
 
-/* The other worker was heard 10 s later. */
+/* The other worker's last message came 10 s later. */
 static bool case_silent_workers(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 1000);
@@ -378,7 +379,7 @@ static bool case_unmeasured_tasks(struct fixture *fx, int side)
 	return true;
 }
 
-/* 1 s beside 5 s of tasks. */
+/* 1 s in addition to 5 s of tasks. */
 static bool case_child_processes(struct fixture *fx, int side)
 {
 	struct task_record r = work(1, "a", 0, 6000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * findings_fixture.h - runs made by hand, each at a threshold of one check.
+ * findings_fixture.h - synthetic runs, each at a threshold of one check.
  *
- * A case is a function that makes a run; `above` says on which side of the thresholds. Tasks are
- * made by work(), whose numbers are milliseconds and bytes.
+ * A case is a function that creates a run; its parameter selects the side of the thresholds. work()
+ * creates tasks; its numbers are milliseconds and bytes.
  */
 #ifndef FINDINGS_FIXTURE_H
 #define FINDINGS_FIXTURE_H
@@ -58,7 +58,7 @@ __attribute__((unused)) static const struct finding *finding_of(const struct fou
 	return NULL;
 }
 
-/* What the check lacks; NULL: it was made, or had nothing to look at. */
+/* The missing input of the check; NULL: it ran, or had nothing to check. */
 __attribute__((unused)) static const char *gap_of(const struct found *found, const char *id)
 {
 	size_t i;
@@ -82,7 +82,7 @@ __attribute__((unused)) static struct value evidence_of(const struct finding *f,
 	return value_null();
 }
 
-/* "name=value unit; ..." with an end. */
+/* "name=value unit; ..." with a terminating NUL. */
 __attribute__((unused)) static void put_evidence(struct buf *out, const struct finding *f)
 {
 	struct sink s = {.out = out};
@@ -102,7 +102,7 @@ __attribute__((unused)) static void put_evidence(struct buf *out, const struct f
 	assert_int_equal(s.error, 0);
 }
 
-/* A task of which every time class is known and 0, and the usual counters too. */
+/* A task with all time classes known and 0, and the usual counters as well. */
 __attribute__((unused)) static struct task_record work(uint64_t attempt, const char *key,
 						       int start_ms, int stop_ms)
 {
@@ -115,7 +115,7 @@ __attribute__((unused)) static struct task_record work(uint64_t attempt, const c
 	return r;
 }
 
-/* The same as a chunk of a file. */
+/* The same, as a chunk of a file. */
 __attribute__((unused)) static struct task_record chunk(uint64_t attempt, const char *key,
 							int start_ms, int stop_ms, const char *file,
 							int64_t from, int64_t to)
@@ -167,8 +167,8 @@ fx_pairs(struct fixture *fx, int worker, uint64_t type, ...)
 	fx_end(fx, worker, &b);
 }
 
-/* Samples of tasks of the span: `cpu` of them while the stack (innermost first; "user" ones in
- * analysis.py, others in a library's file) computed, each for 10 ms. */
+/* Samples of tasks of the span: `cpu` samples of 10 ms in which the stack computed (innermost
+ * first; "user" frames are in analysis.py, others in a library's file). */
 struct fx_place {
 	const char *function, *file;
 	uint64_t line;
@@ -215,7 +215,7 @@ __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, u
 	fx_end(fx, worker, &b);
 }
 
-/* A worker's HELLO, from a host with so many cores. */
+/* A worker's HELLO, from a host with this number of cores. */
 __attribute__((unused)) static void hello_on(struct fixture *fx, int worker, const char *host,
 					     int threads, uint64_t cores)
 {

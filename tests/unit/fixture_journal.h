@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fixture_journal.h - a journal in a folder of its own, with a worker's HELLO and a frame to add.
+ * fixture_journal.h - a journal in a temporary folder, with a worker's HELLO and a frame to add.
  * Included by one test file each.
  */
 #ifndef TESTS_FIXTURE_JOURNAL_H
@@ -47,7 +47,7 @@ static void make_frame(struct buf *out, uint8_t type, size_t bytes)
 	size_t i;
 
 	for (i = 0; i < bytes; i++)
-		payload[i] = (char)random(); /* nothing that compresses */
+		payload[i] = (char)random(); /* not compressible */
 	assert_int_equal(frame_encode(out, &head, payload, bytes), 0);
 	free(payload);
 }

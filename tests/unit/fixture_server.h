@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fixture_server.h - the real server over a socketpair, in one thread: the test plays the agent
- * and gives the loop its turns. Included by one test file each.
+ * fixture_server.h - the real server over a socketpair, in one thread: the test plays the agent and
+ * runs the loop's turns. Included by one test file each.
  */
 #ifndef TESTS_FIXTURE_SERVER_H
 #define TESTS_FIXTURE_SERVER_H
@@ -50,11 +50,11 @@ struct agent {
 #define FIXTURE static __attribute__((unused))
 
 static uint64_t fixture_segment_bytes;
-static int64_t fixture_patience_ms = 5000; /* a peer that is slower is refused */
-static struct live *fixture_live;	   /* what the server feeds, if there is one */
+static int64_t fixture_patience_ms = 5000; /* a slower peer is refused */
+static struct live *fixture_live;	   /* what the server feeds, or NULL */
 static int (*fixture_append)(struct framefile *file, const void *frames, size_t bytes);
 static bool fixture_insecure, fixture_no_token, fixture_old_agents;
-static bool fixture_ring = true; /* the journal is written by io_uring, where there is one */
+static bool fixture_ring = true; /* the journal is written with io_uring, if available */
 
 FIXTURE void site_start(struct site *site)
 {
@@ -126,7 +126,7 @@ FIXTURE void site_turns(struct site *site, int n)
 		assert_int_equal(loop_turn(site->loop, 5), 0);
 }
 
-/* Waits for one frame; its type, or 0 when the collector closed, or -1: nothing came. */
+/* Waits for one frame; returns its type, 0 if the collector closed, or -1 if nothing arrived. */
 FIXTURE int agent_receive(struct agent *agent)
 {
 	ssize_t n;
@@ -207,7 +207,7 @@ FIXTURE void agent_connect(struct site *site, struct agent *agent, uint8_t id)
 			 0);
 }
 
-/* AUTH of that version; of protocol 1 with the proof of then. */
+/* Sends AUTH of that version; for protocol 1 with its kind of proof. */
 FIXTURE void agent_auth_as(struct agent *agent, const struct auth_token *token, uint64_t version)
 {
 	static const uint8_t nonce[AUTH_NONCE_BYTES] = {7};
@@ -237,7 +237,7 @@ FIXTURE void agent_auth(struct agent *agent, const struct auth_token *token)
 	buf_release(&out);
 }
 
-/* Takes the collector's proof: 0 or -EACCES; answers it. */
+/* Checks the collector's proof and responds: 0 or -EACCES. */
 FIXTURE int agent_proof(struct agent *agent)
 {
 	struct buf out = BUF_INIT;
@@ -253,7 +253,7 @@ FIXTURE int agent_proof(struct agent *agent)
 	return rc;
 }
 
-/* What an agent says that found the proof wrong. */
+/* Sends what an agent sends after a wrong proof. */
 FIXTURE void agent_refuse(struct agent *agent)
 {
 	struct buf body = BUF_INIT;
@@ -283,7 +283,7 @@ FIXTURE void agent_hello(struct agent *agent)
 	agent_send(agent, CREMA_FRAME_HELLO, 0, 0, &body);
 }
 
-/* The whole handshake; the next sequence that the collector wants. */
+/* The complete handshake; returns the next sequence that the collector expects. */
 FIXTURE uint64_t agent_open(struct site *site, struct agent *agent, uint8_t id)
 {
 	agent_connect(site, agent, id);
@@ -318,7 +318,8 @@ FIXTURE void agent_data(struct agent *agent, uint64_t seq, uint32_t count)
 	agent_send(agent, CREMA_FRAME_DATA, seq, count, &body);
 }
 
-/* The next answer must be an acknowledgement; below which sequence. */
+/* The next response must be an acknowledgement; returns the sequence below which all is
+ * acknowledged. */
 FIXTURE uint64_t agent_ack(struct agent *agent)
 {
 	assert_int_equal(agent_receive(agent), CREMA_FRAME_ACK);
@@ -350,7 +351,8 @@ FIXTURE uint64_t connected(struct site *site)
 	return stats.connected;
 }
 
-/* Runs the tests with a journal that is written by io_uring, and without; how many failed. */
+/* Runs the tests with a journal that is written with io_uring, and without; returns the
+ * failures. */
 #define fixture_run(name, tests) fixture_on_each(name, tests, sizeof(tests) / sizeof((tests)[0]))
 
 FIXTURE void no_answer(void *arg, int result)
@@ -403,7 +405,7 @@ FIXTURE void count_frame(void *arg, const struct frame *frame)
 	assert_int_not_equal(frame->head.type, CREMA_FRAME_AUTH);
 }
 
-/* What the journal on disk holds. */
+/* The contents of the journal on disk. */
 FIXTURE struct counted journaled(struct site *site)
 {
 	struct counted counted = {0, 0, 0};

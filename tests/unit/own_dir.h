@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* own_dir.h - setup and teardown of a folder for each test, and files of frames in it. */
+/* own_dir.h - setup and teardown of a folder per test, and files of frames in it. */
 #ifndef OWN_DIR_H
 #define OWN_DIR_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * report_fixture.h - frames made by hand for the tests of model, runs, metrics and report.
+ * report_fixture.h - synthetic frames for the tests of model, runs, metrics and report.
  *
  * A worker is one byte, repeated. Its boot time 1000 s is the UTC second BASE; times in tests are
- * milliseconds after that. With `twice` every frame is fed two times.
+ * milliseconds after that. With `twice` every frame is fed twice.
  */
 #ifndef REPORT_FIXTURE_H
 #define REPORT_FIXTURE_H
@@ -40,7 +40,7 @@ struct fixture {
 	bool twice, runs_built, facts_built;
 	uint64_t seq[256];
 	const struct wall *wall; /* the client's; NULL: no record */
-	struct buf *file;	 /* set: frames go there instead of into the model */
+	struct buf *file;	 /* if set, frames are added here instead of to the model */
 };
 
 __attribute__((unused)) static struct fixture *fx_new(void)
@@ -81,7 +81,7 @@ __attribute__((unused)) static void fx_frame(struct fixture *fx, uint8_t type, i
 		assert_int_equal(model_feed(&fx->m, &h, payload->data, payload->len), 0);
 }
 
-/* One message of n pairs, to be packed and then sent with fx_end(). */
+/* Starts one message of n pairs, which the caller packs and sends with fx_end(). */
 static inline void fx_begin(msgpack_packer *pk, struct buf *b, unsigned int type, uint32_t n)
 {
 	pack_init(pk, b);
@@ -119,7 +119,7 @@ __attribute__((unused)) static void fx_hello(struct fixture *fx, int worker, con
 	buf_release(&b);
 }
 
-/* A record with its edges; stop_ms < 0: still running. flags: CREMA_TASK_*. */
+/* A record with start and end; stop_ms < 0: still running. flags: CREMA_TASK_*. */
 __attribute__((unused)) static struct task_record fx_record(uint64_t attempt, const char *key,
 							    const char *span, uint64_t flags,
 							    int start_ms, int stop_ms)
@@ -269,7 +269,7 @@ __attribute__((unused)) static struct attempt *fx_attempt(const struct fixture *
 
 #define assert_unknown(got) assert_int_equal((got).type, VALUE_NULL)
 
-/* A folder that a test has made. */
+/* Removes a folder that a test has made. */
 __attribute__((unused)) static int fx_remove(const char *dir)
 {
 	char command[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spool_dir.h - a folder for a spool, and records for it: `dir` is the group's. */
+/* spool_dir.h - a folder for a spool, and records for it: `dir` is shared by the group of tests. */
 #ifndef TESTS_UNIT_SPOOL_DIR_H
 #define TESTS_UNIT_SPOOL_DIR_H
 
@@ -49,7 +49,7 @@ static int make_dir(void **state)
 	return mkdtemp(dir) ? 0 : -1;
 }
 
-/* With the token that fake_collector.h puts there. */
+/* With the token that fake_collector.h puts into it. */
 static int remove_dir(void **state)
 {
 	char path[64];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* values.h - fills structs with numbers that are all different, and finds each in a decoded map. */
+/* values.h - fills structs with different numbers, and compares each with a decoded map. */
 #ifndef TESTS_VALUES_H
 #define TESTS_VALUES_H
 
 #include "tests/unit/fake_shm.h"
 
-/* A number of the map, and where in the struct it has to come from. */
+/* A number of the map, and its offset in the struct. */
 struct value {
 	const char *name;
 	size_t at;
@@ -16,7 +16,7 @@ struct value {
 	}
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
-/* No number is near another one, nor 1000 or 1024 times as large. */
+/* No number is close to another one, or to 1000 or 1024 times it. */
 static inline void fill(void *at, size_t bytes, uint64_t first)
 {
 	for (size_t i = 0; i < bytes / 8; i++)
@@ -52,7 +52,7 @@ static inline void assert_text(const msgpack_object *map, const char *name, cons
 		fail_msg("%s is not %s", name, due);
 }
 
-/* The key is there, and its value is unknown. */
+/* The key exists, and its value is unknown. */
 static inline void assert_nil(const msgpack_object *map, const char *name)
 {
 	if (!get(map, name) || !is_nil(get(map, name)))
@@ -66,7 +66,7 @@ static inline void assert_values(const msgpack_object *map, const void *row,
 		assert_number(map, value[i].name, number_at(row, value[i].at));
 }
 
-/* A map of counters as totals and sections have it: own times, pool times (or none), counts. */
+/* A map of counters as in totals and sections: own times, pool times (or none), counts. */
 static inline void assert_counters(const msgpack_object *map, const struct crema_counters *due,
 				   const uint64_t *pool, uint32_t no_time, uint64_t no_count)
 {
