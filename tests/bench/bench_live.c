@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_live.c - what the live numbers cost for each record, and how much memory they take.
+ * bench_live.c - the cost of the live numbers per record, and their memory.
  *
  *	bench_live DIR       a journal, as make_journal writes it
  *
- * Reads the journal four times: to inflate it, to check the messages too, to feed the records of
- * tasks too, to feed everything too. Costs are the differences to the step before: of a task record
- * those of the third step. CPU seconds of this process.
+ * Reads the journal four times: to inflate it, then also to check the messages, to feed the records
+ * of tasks, and to feed everything. Costs are the differences to the previous step: the third step
+ * gives that of a task record. CPU seconds of this process.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -39,7 +39,7 @@ static void feed_hello(struct bench *b, const struct frame *frame, const unsigne
 	unpack_release(&map);
 }
 
-/* Keeps the starts of records of tasks; how many there are. */
+/* Keeps the starts of tasks' records; returns their number. */
 static uint32_t only_tasks(const unsigned char *raw, uint32_t *starts, uint32_t count)
 {
 	const unsigned char *p;

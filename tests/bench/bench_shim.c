@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_shim.c - what the shim adds to a call, beside DESIGN's budgets.
+ * bench_shim.c - what the shim adds to a call, compared with DESIGN's budgets.
  *
- * One run, interleaved blocks of the real function, the wrapper and a system call that does
- * nothing; the median of the differences is printed with its error and the raw cost, as ns, in such
- * system calls and as a ratio to the budget, which is in such calls, too. Then what the kernel's
- * clocks cost by themselves, which no wrapper can be below. A missed budget is a line of its own,
- * as of budgets.py.
+ * One run interleaves blocks of the real function, the wrapper and a system call that does nothing.
+ * It prints the median of the differences with its error and the raw cost, in ns, in such system
+ * calls and as a ratio to the budget, which is in such calls, too. Then it prints the cost of the
+ * kernel's clocks alone, which is a lower bound for any wrapper. A missed budget has a separate
+ * line, as in budgets.py.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static int wait_asked(pthread_cond_t *c, pthread_mutex_t *m, const struct timesp
 	return r;
 }
 
-/* The floor of a wait: after one the processor is cold, and the same question costs more. */
+/* The lower bound of a wait: after one the processor is cold, and the same query costs more. */
 static void call_asked_wait(void)
 {
 	wait_by(wait_asked);
@@ -103,7 +103,7 @@ static void call_task(void)
 	crema_shm->slot_word[owner - 1] = CREMA_SLOT_FREE;
 }
 
-/* What is added to a call of a codec, without Python. */
+/* What is added to a codec's call, without Python. */
 static void call_codec(void)
 {
 	struct codec_sum sum = {1, 20, 40, 0, 0, 0};
@@ -143,7 +143,7 @@ static int by_value(const void *a, const void *b)
 
 static double block(void (*f)(void), int calls, clockid_t clock)
 {
-	void (*volatile call)(void) = f; /* else a compiler makes some of them direct calls */
+	void (*volatile call)(void) = f; /* otherwise a compiler makes some of them direct calls */
 	uint64_t start;
 
 	if (crema_shm) /* as the agent does: a full ring would make reads cheaper */
@@ -154,7 +154,7 @@ static double block(void (*f)(void), int calls, clockid_t clock)
 	return (double)(clock_ns(clock) - start) / calls;
 }
 
-/* Twice the error decides. */
+/* Missed only if the figure exceeds the goal by twice the error. */
 static void judge(const char *what, double figure, double error, double goal)
 {
 	if (goal > 0 && figure > goal)
@@ -164,14 +164,14 @@ static void judge(const char *what, double figure, double error, double goal)
 	fflush(stdout);
 }
 
-/* Of the median of sorted values, by their quartiles. */
+/* Of the median of sorted values, from their quartiles. */
 static double error_of_median(const double *v)
 {
 	return 0.93 * (v[BLOCKS * 3 / 4] - v[BLOCKS / 4]) / sqrt(BLOCKS);
 }
 
-/* A budget of 0: none. `clock`: the thread's CPU, so that other programs' turns do not count; the
- * process's for calls that start threads. */
+/* A budget of 0: none. `clock`: the thread's CPU, to exclude other programs; the process's for
+ * calls that start threads. */
 static void compare(const char *what, void (*raw)(void), void (*with)(void), int calls,
 		    double budget, clockid_t clock)
 {
@@ -195,7 +195,7 @@ static void compare(const char *what, void (*raw)(void), void (*with)(void), int
 	judge(what, more, error, budget);
 }
 
-/* The kernel's clocks, and two looks at the time stamp counter. */
+/* The kernel's clocks, and two reads of the time stamp counter. */
 static void look_ticks(void)
 {
 	volatile uint64_t a = ticks(), b = ticks();
@@ -304,7 +304,7 @@ static void *four_threads(void *arg)
 	return NULL;
 }
 
-/* As a worker of a large program: its parent's peak of memory is above its own (task.c). */
+/* As in a worker of a large program: its parent's peak memory exceeds its own (task.c). */
 static void begin_again(char **argv)
 {
 	size_t bytes = 256u << 20;

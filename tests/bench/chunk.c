@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chunk.c - records of coffea chunks that never were. */
+/* chunk.c - records of synthetic coffea chunks. */
 #include "tests/bench/chunk.h"
 
 #include <stdio.h>

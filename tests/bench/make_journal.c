@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * make_journal.c - writes the journal of a run that never was, of any size, with the agents'
- * packers.
+ * make_journal.c - writes the journal of a synthetic run, of any size, with the agents' packers.
  *
  *	make_journal DIR TASKS [WORKERS [RUNS [START]]]
  *
- * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS spans one after
- * the other (default: 1), with what agents send besides: the start of each task, samples, totals
- * and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every 1,000th
- * attempt fails and is tried again. START: when, in seconds of UTC. The same arguments give the
- * same run.
+ * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS consecutive
+ * spans (default: 1), with everything else that agents send: the start of each task, samples,
+ *totals and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every
+ *1,000th attempt fails and is retried. START: seconds of UTC. The same arguments give the same run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +30,7 @@ struct worker {
 	char address[40], name[16];
 	struct buf hello;
 	struct journal_hello in_journal;
-	uint64_t seq, attempts, tasks, again; /* again: index + 1 of a task to try once more */
+	uint64_t seq, attempts, tasks, again; /* again: index + 1 of a task to retry */
 	uint64_t read, cpu_ns, file_reads[CHUNK_FILES];
 };
 
@@ -87,7 +85,7 @@ static void begin_frame(struct maker *m)
 	m->messages = 0;
 }
 
-/* The array's head is written when its length is known. */
+/* The array's header is written once its length is known. */
 static void end_frame(struct maker *m, struct worker *w)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_DATA, w->id, 1);
@@ -118,7 +116,7 @@ static void begin_map(struct maker *m, uint64_t type, size_t n)
 	m->messages++;
 }
 
-/* One task: its start, its end; what it counted is the worker's, too. */
+/* One task: its start and end; its counts are added to the worker's. */
 static void put_task(struct maker *m, struct worker *w, uint64_t task, unsigned int thread,
 		     uint64_t start_ns, bool fails)
 {
@@ -177,7 +175,7 @@ static void put_second(struct maker *m, struct worker *w, uint64_t boot_ns)
 	m->messages++;
 }
 
-/* One second of one worker: two tasks in each thread. */
+/* One second of one worker: two tasks per thread. */
 static void second(struct maker *m, struct worker *w, uint64_t at_ns)
 {
 	unsigned int thread, half;

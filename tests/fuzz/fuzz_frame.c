@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_frame.c - a peer of the collector that sends any bytes: the real server on a socketpair, its
- * journal on nothing. No token is asked for, so that what comes after it is reached. */
+/* fuzz_frame.c - a peer of the collector that sends any bytes: the real server on a socketpair,
+ * with a journal that stores nothing. No token is required, so that the code after that is
+ * reached. */
 #include <sys/socket.h>
 
 #include "tests/fuzz/fuzz.h"

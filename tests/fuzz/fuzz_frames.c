@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_frames.c - gives mutated frames their checksums back. */
+/* fuzz_frames.c - restores the checksums of mutated frames. */
 #include <string.h>
 #include <zlib.h>
 
@@ -25,7 +25,7 @@ size_t fuzz_mutate_frames(uint8_t *data, size_t n, size_t most, unsigned int see
 	size_t at;
 
 	n = LLVMFuzzerMutate(data, n, most);
-	/* One in eight stays as it fell: wrong checksums are input, too. */
+	/* One in eight stays unchanged: wrong checksums are input, too. */
 	for (at = 0; seed % 8 && at + sizeof(struct crema_frame_header) <= n; at++)
 		if (!memcmp(data + at, magic, sizeof(magic)))
 			mend(data + at, n - at);

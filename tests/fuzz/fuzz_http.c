@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_http.c - a client of the status page that sends any bytes. The first byte says whether a
- * token is asked for. No report is made: that is a process of its own. */
+/* fuzz_http.c - a client of the status page that sends any bytes. The first byte determines whether
+ * a token is required. No report is made, as that would be a separate process. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_journal.c - the bytes are a journal: read it, group it, report it in every way. */
+/* fuzz_journal.c - the bytes are a journal: reads it, groups it, and reports it in all forms. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

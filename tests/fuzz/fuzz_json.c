@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_json.c - coffea's report and TaskVine's log, as a user names them. */
+/* fuzz_json.c - coffea's report and TaskVine's log, as files that a user names. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_messages.c - payloads as an agent sends them, without their frames: of each the collector
- * checks the form, then the report reads what is in it, and `crema follow` writes lines of JSON
- * that read back. The input is a list of [kind, length (2 bytes), payload].
+ * fuzz_messages.c - payloads as an agent sends them, without their frames: the collector checks the
+ * form of each, then the report reads its contents, and `crema follow` writes lines of JSON that
+ * can be read back. The input is a list of [kind, length (2 bytes), payload].
  */
 #include <jansson.h>
 #include <stdlib.h>

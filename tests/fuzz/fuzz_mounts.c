@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_mounts.c - the kernel's texts about mounts, and a calibration that anybody may have written:
- * up to a NUL, mountinfo; behind it, the other one. Verdicts that pass are written and found again.
- */
+/* fuzz_mounts.c - the kernel's texts about mounts, and a calibration file that anyone may have
+ * written: mountinfo up to a NUL, then the other one. Valid verdicts are written and found
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void verdicts(const char *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	/* Copies without a byte more: a sanitizer then sees what is read behind them. */
+	/* Copies of the exact size: a sanitizer then detects reads past their end. */
 	const uint8_t *cut = n ? memchr(data, 0, n) : NULL;
 	size_t a = cut ? (size_t)(cut - data) : n, b = cut ? n - a - 1 : n;
 	char *first = malloc(a + 1), *second = malloc(b + 1);

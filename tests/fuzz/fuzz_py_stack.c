@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fuzz_py_stack.c - the memory of a Python process as an agent finds it: the input is a version and
- * then 64 KiB, again and again over the whole address space, but for its first page.
+ * then 64 KiB, which are repeated over the whole address space, except for its first page.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #define MEMORY 65536u
-#define RUNTIME 4096u /* where _PyRuntime lies */
+#define RUNTIME 4096u /* the address of _PyRuntime */
 
 static unsigned int runtime_reads;
 
@@ -19,7 +19,7 @@ static size_t take(void *memory, uint64_t address, void *to, size_t bytes)
 	runtime_reads += address == RUNTIME && bytes == 512;
 	for (size_t i = 0; i < bytes; i++)
 		((uint8_t *)to)[i] = ((const uint8_t *)memory)[(address + i) % MEMORY];
-	/* Now and then a page ends before so many bytes do. */
+	/* Sometimes a page ends earlier than that. */
 	return address % 251 == 0 ? bytes / 2 : bytes;
 }
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			abort();
 	if (runtime_reads > 1) /* once for all frames */
 		abort();
-	/* Of any address, too: a frame may have gone since. */
+	/* With any address, too: a frame may be gone by then. */
 	frame[0].code = data[0] * UINT64_C(257);
 	py_stack_name(&p, &frame[0], function, file, &line);
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fuzz_sealed.c - a peer of the collector after the handshake: it has the token and seals any
- * bytes, or sends them as they are. Input: pieces of two bytes of length, little-endian, and so
+ * bytes, or sends them unsealed. Input: pieces with a length of two bytes, little-endian, and that
  * many bytes; the length's highest bit: not sealed. */
 #include <stdlib.h>
 #include <string.h>

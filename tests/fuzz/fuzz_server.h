@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_server.h - the real server, its journal on nothing, and one peer of it on a socketpair.
+ * fuzz_server.h - the real server, with a journal that stores nothing, and one peer on a
+ * socketpair.
  *
  * The first connection starts the server, which is never stopped. One thread.
  */
@@ -9,11 +10,11 @@
 
 #include "collector/ingest/server.h"
 
-/* The peer's end. The settings that matter are those of the first call. */
+/* Returns the peer's end. Only the settings of the first call count. */
 int fuzz_connect(const struct server_config *config);
-/* The server takes what has come, and answers. */
+/* The server reads what has arrived, and replies. */
 void fuzz_turn(void);
-/* The peer goes, and the server notices. */
+/* The peer disconnects, and the server notices. */
 void fuzz_close(int fd);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_shm.c - the worker's memory as an agent finds it: anything may lie there. The input is a
- * list of [offset (3 bytes), length, bytes] that are put into zeros; then the agent does all that
- * it does with it.
+ * fuzz_shm.c - the worker's memory with arbitrary contents, as an agent may find it. The input is a
+ * list of [offset (3 bytes), length, bytes], which are written into zeros; then the agent does
+ * everything that it does with the memory.
  */
 #include <stdlib.h>
 #include <string.h>

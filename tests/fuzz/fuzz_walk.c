@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fuzz_walk.c - any bytes as msgpack: what the walker takes for one value, msgpack-c takes for the
- * same one, and no shorter input is a value.
+ * same value, and no shorter input is a value.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void need(int so)
 		abort();
 }
 
-/* Each value that is no container, by itself. */
+/* Each scalar value separately. */
 static void step(const uint8_t *p, size_t n)
 {
 	struct walk_item item;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replay.c - gives a target the files of a folder, each whole, cut short and with one bit turned.
- */
+/* replay.c - runs a target on the files of a folder, each complete, truncated and with one bit
+ * flipped. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t most)
 	return n < most ? n : most;
 }
 
-/* A copy of its own size: reading past the end shows under ASan. */
+/* Passes a copy of the exact size: ASan detects reads past its end. */
 static void give(const uint8_t *data, size_t n, size_t flip)
 {
 	uint8_t *copy = malloc(n ? n : 1);

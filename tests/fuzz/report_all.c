@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report_all.c - every output of a model of any origin. */
+/* report_all.c - all outputs of a model of any origin. */
 #include "tests/fuzz/report_all.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void report_one(const struct run *run)
 	report_summary(&report, NULL, &s, true);
 	report_tables(&report, REPORT_ALL_TABLES, &s, true);
 	if (sink_end(&s))
-		abort(); /* JSON that does not close */
+		abort(); /* incomplete JSON */
 	report_release(&report);
 	facts_release(&facts);
 	buf_release(&out);

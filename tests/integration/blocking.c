@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blocking.c - waits that come from functions with known names, for test_blocked.py. Each gives
- * the nanoseconds that the one call took by the wall clock, or -1.
+ * blocking.c - waits in functions with known names, for test_blocked.py. Each returns the wall time
+ * of its one call in nanoseconds, or -1.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +38,7 @@ KNOWN int64_t known_sleep(long ms)
 	return now() - begin;
 }
 
-/* One read of `bytes` that no page cache can shorten. */
+/* One read of `bytes` that the page cache cannot shorten. */
 KNOWN int64_t known_file_read(const char *path, size_t bytes)
 {
 	int fd = open(path, O_RDONLY | O_DIRECT);
@@ -55,7 +55,7 @@ KNOWN int64_t known_file_read(const char *path, size_t bytes)
 	return took;
 }
 
-/* One read of a pipe that somebody writes to in the end. */
+/* One read of a pipe that is written to later. */
 KNOWN int64_t known_fifo_read(const char *path)
 {
 	int fd = open(path, O_RDWR);
@@ -68,7 +68,7 @@ KNOWN int64_t known_fifo_read(const char *path)
 	return took;
 }
 
-/* Asks a server of this machine for one byte. */
+/* Requests one byte from a server on this machine. */
 KNOWN int64_t known_receive(int port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,

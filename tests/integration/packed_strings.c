@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * packed_strings.c - an extension module that does what Cython's do: it unpacks its strings with
- * zlib while it is imported, three times. Made without Python's headers, which need not be there.
+ * packed_strings.c - an extension module that works like Cython's: it unpacks its strings with zlib
+ * while it is imported, three times. It is built without Python's headers, which may be missing.
  */
 typedef struct object object;
 

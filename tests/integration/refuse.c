@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * refuse.c - runs a program to whom the kernel refuses some system calls, as filters of containers
- * do:
+ * refuse.c - runs a program with some system calls refused by the kernel, as container filters do:
  *
  *	refuse ERRNO NUMBER[,NUMBER...] PROGRAM [ARGUMENT...]
  */

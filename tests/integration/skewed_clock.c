@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * skewed_clock.c - preloaded, it moves a program's realtime clock by the seconds that the file
- * named by CREMA_TEST_CLOCK holds (a double), now and whenever that changes. Other clocks go on.
+ * skewed_clock.c - a preload that shifts a program's realtime clock by the seconds (a double) in
+ * the file named by CREMA_TEST_CLOCK, initially and whenever that changes. Other clocks are
+ * unchanged.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * wrapping.c - a preload that counts as I/O profilers do: it wraps calls, takes the next one by
- * dlsym(RTLD_NEXT), locks a mutex for its counters, and writes them at the end of the process.
- * What it counts of files named *.bin is a second opinion for test_preloads.py.
+ * wrapping.c - a preload that counts as I/O profilers do: it wraps calls, gets the next function
+ * with dlsym(RTLD_NEXT), locks a mutex for its counters, and writes them when the process ends. For
+ * test_preloads.py its counts of files named *.bin are independent values to compare with.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

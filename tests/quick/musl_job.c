@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* musl_job.c - calls that the shim stands in front of, in a program that test_musl.py links with
- * musl. */
+/* musl_job.c - calls that the shim wraps, in a program that test_musl.py links with musl. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ring.c - reads of a file by io_uring, for test_worker.py: by liburing, by libc's syscall(), and
- * by instructions of its own. */
+/* ring.c - reads of a file with io_uring, for test_worker.py: through liburing, libc's syscall(),
+ * and its own system call instruction. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <liburing.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes read by the kernel's own threads (IOSQE_ASYNC), or -errno. */
+/* Returns the bytes read by the kernel's own threads (IOSQE_ASYNC), or -errno. */
 long ring_read(const char *path, void *to, unsigned int bytes)
 {
 	int fd = open(path, O_RDONLY);
@@ -31,7 +31,7 @@ long ring_read(const char *path, void *to, unsigned int bytes)
 	return got;
 }
 
-/* A ring that stays. */
+/* A ring that is not closed. */
 long ring_by_syscall(void)
 {
 	struct io_uring_params params;

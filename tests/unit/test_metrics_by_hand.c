@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_metrics_by_hand.c - one run in which every number of contract/metrics.def is known, each
- *computed by hand. A metric without a line here fails.
+ * computed by hand. A metric without a line here fails.
  *
  * Three workers: A has 2 threads, B has 1, C has 3 and leaves at 600 ms. Limits are 100 MiB.
  *

@@ -16,7 +16,8 @@
 #define TASK_NS (SECOND_NS / 2)
 #define THREADS 4u
 #define SECOND_MESSAGES 3u
-/* read_bytes of task i: READ_MIN + STEP * (i * PRIME mod CYCLE); so all of a cycle come once */
+/* read_bytes of task i: READ_MIN + STEP * (i * PRIME mod CYCLE), so each value of a cycle occurs
+ * once */
 #define READ_MIN 2000000u
 #define CYCLE 1000u
 #define PRIME 7919u
@@ -199,7 +200,7 @@ static int encode(struct frames *f, const struct frames_worker *w, uint64_t k,
 	return 0;
 }
 
-/* The payload as it is, under this worker's header. */
+/* The payload unchanged, with this worker's header. */
 static int address(const struct frames_worker *w, uint64_t seq, const struct frames_slot *slot,
 		   struct buf *out)
 {

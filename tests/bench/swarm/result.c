@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* result.c - what a run of the swarm came to. */
+/* result.c - the result of a run of the swarm. */
 #include "tests/bench/swarm/result.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * result.h - what a run of the swarm came to: a line for each tenth of it, and the whole.
+ * result.h - the result of a run of the swarm: a line for each tenth of it, and the total.
  */
 #ifndef TESTS_BENCH_SWARM_RESULT_H
 #define TESTS_BENCH_SWARM_RESULT_H
@@ -24,7 +24,7 @@ struct result {
 		double cpu_ns_per_record;
 	} part[RESULT_PARTS];
 	unsigned int parts;
-	pid_t pid; /* of the collector; 0: not known */
+	pid_t pid; /* of the collector; 0: unknown */
 	struct result_mark begin, block, now;
 	uint64_t rss_first, rss_last, rss_most;
 	uint64_t sent, acked; /* task records */
@@ -33,9 +33,9 @@ struct result {
 	double connect_seconds;
 };
 
-/* Before the first record; prints the head of the table. */
+/* Call before the first record; prints the table's header. */
 void result_begin(struct result *result, uint64_t now_ns);
-/* A part has ended: one line. */
+/* A part has ended: prints one line. */
 void result_block(struct result *result, uint64_t now_ns, uint64_t acked_records,
 		  const struct stats *stats);
 void result_sample(struct result *result);

@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 
-/* What the uplink asks for */
+/* Callbacks of the uplink */
 
 static bool skipped(const struct sim *sim, uint64_t k)
 {
@@ -77,7 +77,7 @@ static void rewind_to(void *arg, uint64_t seq)
 	struct sim *sim = arg;
 	uint64_t k, before = sim->next;
 
-	/* As an agent, which forgets what a collector has acknowledged; this may be another one. */
+	/* Agents forget what a collector has acknowledged; this may be another collector. */
 	if (seq < sim->acked_seq)
 		seq = sim->acked_seq;
 	k = frames_of(&sim->swarm->frames.plan, seq);
@@ -100,7 +100,7 @@ static void acked(void *arg, uint64_t seq)
 	if (seq > sim->acked_seq)
 		sim->acked_seq = seq;
 	while (sim->flights && sim->flight[sim->flight_at].end_seq <= seq) {
-		/* All goodbyes are sent at once: no part of the load. */
+		/* All goodbyes are sent at once: they are not part of the load. */
 		if (sim->last == UINT64_MAX ||
 		    seq <= frames_before(&sim->swarm->frames.plan, sim->last))
 			stats_add(&sim->swarm->stats, now - sim->flight[sim->flight_at].sent_ns);
@@ -109,7 +109,7 @@ static void acked(void *arg, uint64_t seq)
 	}
 }
 
-/* The whole */
+/* The worker */
 
 int sim_init(struct sim *sim, struct swarm *swarm, uint32_t number, const struct net_address *to,
 	     uint64_t stream)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim.h - one simulated worker: its connection (the agent's own, agent/uplink.h) and what it still
- * has to be told is journaled.
+ * sim.h - one simulated worker: its connection (the agent's code, agent/uplink.h) and what the
+ * collector has not acknowledged yet.
  *
- * A sim sends frame after frame as long as it owes some (`due`) and no more than `window` are under
- * way. One thread for all of them.
+ * A sim sends frames as long as it has some to send (`due`) and at most `window` are
+ * unacknowledged. One thread for all of them.
  */
 #ifndef TESTS_BENCH_SWARM_SIM_H
 #define TESTS_BENCH_SWARM_SIM_H
@@ -16,9 +16,9 @@
 #define SIM_WINDOW 64u
 
 struct sim_faults {
-	unsigned int twice; /* each so many-th frame is sent again at once; 0: none */
-	unsigned int skip;  /* each so many-th frame is left out: the sum must show it */
-	unsigned int cut;   /* the connection breaks after so many frames */
+	unsigned int twice; /* every n-th frame is repeated immediately; 0: none */
+	unsigned int skip;  /* every n-th frame is left out: the sum must show it */
+	unsigned int cut;   /* the connection is cut after this many frames */
 };
 
 struct swarm {
@@ -41,8 +41,8 @@ struct sim {
 	bool was_ready, again, cut;
 	uint64_t due;	    /* frames it may still send */
 	uint64_t next;	    /* the frame to be sent now */
-	uint64_t most;	    /* frames that were ever sent */
-	uint64_t last;	    /* its goodbye's frame, UINT64_MAX: not yet known */
+	uint64_t most;	    /* the most frames sent so far */
+	uint64_t last;	    /* its goodbye's frame, UINT64_MAX: not known yet */
 	uint64_t acked_seq; /* messages below are acknowledged */
 	struct {
 		uint64_t end_seq, sent_ns;
@@ -53,12 +53,12 @@ struct sim {
 int sim_init(struct sim *sim, struct swarm *swarm, uint32_t number, const struct net_address *to,
 	     uint64_t stream);
 void sim_release(struct sim *sim);
-/* All that can be done now. */
+/* Does everything that can be done now. */
 void sim_run(struct sim *sim, uint64_t now_ns);
-/* It may end after the frames that it has sent; the goodbye is sent as another. */
+/* It ends after the frames that it has sent; the goodbye is sent in a separate one. */
 void sim_end(struct sim *sim);
 bool sim_is_done(const struct sim *sim);
-/* Task records among what is acknowledged. */
+/* Task records that are acknowledged. */
 uint64_t sim_acked_records(const struct sim *sim);
 
 #endif

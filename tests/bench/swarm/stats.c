@@ -52,5 +52,5 @@ void stats_since(const struct stats *now, const struct stats *before, struct sta
 	for (i = 0; i < STATS_BUCKETS; i++)
 		out->count[i] = now->count[i] - before->count[i];
 	out->n = now->n - before->n;
-	out->max_ns = now->max_ns; /* since the beginning: only bounds the quantile */
+	out->max_ns = now->max_ns; /* since the beginning: only limits the quantile */
 }

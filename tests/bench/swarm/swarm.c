@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * swarm.c - many workers that never were, against a real collector, by the real protocol.
+ * swarm.c - many simulated workers against a real collector, with the real protocol.
  *
  *	swarm --to HOST:PORT [options]       --help lists them
  *
- * Each simulated worker has a connection of its own: the agent's code, so token, hello, zlib
- * frames, clocks, acknowledgements and coming back after a break are what agents do. Status 0: all
+ * Each simulated worker has its own connection. It uses the agent's code, so token, hello, zlib
+ * frames, clocks, acknowledgements and reconnects are those of agents. Exit status 0: everything
  * that was sent is acknowledged.
  */
 #include <errno.h>
@@ -21,8 +21,8 @@
 #include "tests/bench/swarm/sim.h"
 
 #define SECOND UINT64_C(1000000000)
-#define AT_ONCE 128u	       /* connections that are under way */
-#define SWEEP_NS (SECOND / 10) /* between looks for connections that rest */
+#define AT_ONCE 128u	       /* connections that are being made */
+#define SWEEP_NS (SECOND / 10) /* between checks for disconnected workers */
 #define STALL_NS (60 * SECOND)
 #define BLOCKS 10u
 #define EVENTS 256
@@ -141,7 +141,7 @@ static int plan(struct run *run)
 	return rc;
 }
 
-/* Waits for events and works them off. */
+/* Waits for events and handles them. */
 static void turn(struct run *run, int timeout_ms)
 {
 	struct epoll_event event[EVENTS];
@@ -197,7 +197,7 @@ static uint64_t acked_records(const struct run *run)
 	return sum;
 }
 
-/* Hands out what is owed by now. */
+/* Distributes the frames that are due by now. */
 static void issue(struct run *run, double elapsed)
 {
 	uint64_t owed = run->rate > 0 ? (uint64_t)(elapsed * run->rate) : UINT64_MAX;
@@ -205,7 +205,7 @@ static void issue(struct run *run, double elapsed)
 
 	if (run->limit && owed > run->limit)
 		owed = run->limit;
-	/* No target: a worker owes what its window takes. */
+	/* Without a rate each worker sends what its window allows. */
 	while (run->issued < owed) {
 		sim = &run->sim[run->issued % run->workers];
 		if (!(run->rate > 0) && sim->due + sim->flights >= run->swarm.window)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch.c - what the collector's process costs, and asking its pages. */
+/* watch.c - the cost of the collector's process, and requests of its pages. */
 #include "tests/bench/swarm/watch.h"
 
 #include <curl/curl.h>
@@ -104,7 +104,7 @@ static size_t swallow(char *data, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-/* Seconds that the answer took. */
+/* Returns the seconds that the response took. */
 static double ask(struct watch *watch, CURL *curl, struct watch_page *page)
 {
 	char url[400];
