@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (used < 0)
 		return 0;
 	whole = (size_t)used;
-	exact = malloc(whole); /* a sanitizer sees over-reads */
+	exact = malloc(whole); /* a sanitizer detects over-reads */
 	need(exact != NULL);
 	memcpy(exact, data, whole);
 	need(walk_values(exact, whole, 1, WALK_DEPTH_MAX) == used);

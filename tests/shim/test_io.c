@@ -126,7 +126,7 @@ static void a_descriptor_used_again_means_another_file(void **state)
 	unlink(other);
 }
 
-/* Closed as a range, known to the shim or not; later files with these numbers are different. */
+/* Closed as a range, known to the shim or not; later files with these numbers are other ones. */
 static void ranges_that_are_closed_are_forgotten(void **state)
 {
 	const char *other = harness_file("ranged", 5000);

@@ -175,7 +175,7 @@ SCENE(requests_side_by_side_count_once, 1, 5000,
 SCENE(work_between_answers_is_a_lock, 1, 5000,
       LIST({WRITE, 0}, {WRITE, 1}, {RECEIVE, 0}, {SPIN, 150}, {RECEIVE, 1}),
       LIST({100, 0}, {50, 1}))
-/* While one response arrives in pieces another request is written and answered. */
+/* While one response arrives in pieces, another request is written and answered. */
 SCENE(a_request_within_an_answer, 1, 5000,
       LIST({WRITE, 0}, {RECEIVE, 0}, {BETWEEN, 100}, {WRITE, 1}, {RECEIVE, 1}, {RECEIVE, 0}),
       LIST({100, 0}, {200, 1}, {100, 0}))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_net.c - to which task bytes belong: the writer of the request owns the response, whichever
+ * test_net.c - which task bytes belong to: the writer of the request owns the response, whichever
  * task opened the connection and whichever thread receives.
  */
 #include "harness.h"

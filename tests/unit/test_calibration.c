@@ -295,7 +295,7 @@ static void test_cold(void **state)
 	(void)*(volatile char *)map;
 	assert_true(cold_resident(&c, 0, c.size) > 0);
 	assert_int_equal(cold_drop(&c), 0);
-	/* That does not help for a file that cannot be written. */
+	/* That does not help for a file that is only read. */
 	(void)*(volatile char *)map;
 	c.made = false;
 	assert_int_equal(cold_drop(&c), -EBUSY);

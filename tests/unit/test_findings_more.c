@@ -820,7 +820,7 @@ static void test_large_outputs_are_no_chunk_overhead(void **state)
 	packed_bytes = 0;
 }
 
-/* Starting Python and a cluster is not news if it takes seconds, and hides nothing that is. */
+/* Starting Python and a cluster within seconds is only a note, and does not hide other parts. */
 static void test_a_usual_start(void **state)
 {
 	static const struct {

@@ -607,7 +607,7 @@ static void a_link_is_good_once(void **state)
 	assert_true(answered(&page, "Location: ./\r\n"));
 	assert_int_equal(ask(&page, "GET", url, ""), 401);
 	assert_true(answered(&page, "used before or is too old"));
-	/* from an earlier collector, for another port, from the future, truncated, and changed */
+	/* from an earlier collector, from the future, for another port, changed, and truncated */
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", 5), ""), 401);
 	assert_int_equal(ask(&page, "GET", link_of(&page, "/?", -PROOF_SKEW_S - 5), ""), 401);
 	page.address.port++;

@@ -69,7 +69,7 @@ static void a_slow_disk_holds_up_nobody(void **state)
 	store_init(&store);
 	assert_int_equal(store_add(&store), 0);
 	assert_int_equal(store_flush(&store), 0);
-	pause_ms(30); /* the sync is under way now */
+	pause_ms(30); /* the sync is running now */
 	start = clock_mono_ns();
 	for (i = 0; i < 20; i++) {
 		assert_int_equal(store_add(&store), 0);

@@ -89,7 +89,7 @@ static void test_frames_that_stay(void **state)
 		assert_int_equal(frame[i].frame, FRAME(3 - i));
 		assert_int_equal(frame[i].code, CODE(3 - i));
 	}
-	/* The stack of another thread; then a code object that is none. */
+	/* Another thread has no stack here, and an object of another type is not code. */
 	assert_int_equal(py_stack_sample(&of, STATE, 78, again, &whole), 0);
 	assert_int_equal(py_stack_sample(&of, STATE, 77, again, &whole), 4);
 	assert_int_equal(again[1].key, frame[1].key);

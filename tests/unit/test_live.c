@@ -592,7 +592,7 @@ static void damaged_messages_are_harmless(void **state)
 	say_hello(live, 1, 100);
 	add_end(&t, 1, "ok", "a prefix", 1000);
 	for (n = 1; n <= t.body.len; n++) {
-		copy = malloc(n); /* a sanitizer sees over-reads */
+		copy = malloc(n); /* a sanitizer detects over-reads */
 		memcpy(copy, t.body.data, n);
 		assert_int_equal(live_message(live, live_worker(live, id, &folded), 100, copy, n),
 				 0);

@@ -114,7 +114,7 @@ static void test_attempts_of_a_gone_worker(void **state)
 	assert_int_equal(fx_attempt(fx, 1, 1)->state, ATTEMPT_KILLED);
 	assert_int_equal(fx_attempt(fx, 2, 1)->state, ATTEMPT_LOST);
 	assert_int_equal(fx_attempt(fx, 3, 1)->state, ATTEMPT_RUNNING);
-	assert_int_equal(fx_attempt(fx, 2, 1)->end_ns, UTC_NS(1500)); /* its last sample */
+	assert_int_equal(fx_attempt(fx, 2, 1)->end_ns, UTC_NS(1500)); /* its last record */
 	fx_free(fx);
 }
 

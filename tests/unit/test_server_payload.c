@@ -45,7 +45,7 @@ static void payload_check_accepts_messages_only(void **state)
 		assert_int_equal(server_payload_check(p, example[i].n, example[i].count, NULL),
 				 example[i].want);
 		for (cut = 0; cut < example[i].n; cut++) {
-			uint8_t *exact = malloc(cut ? cut : 1); /* a sanitizer sees over-reads */
+			uint8_t *exact = malloc(cut ? cut : 1); /* a sanitizer detects over-reads */
 
 			memcpy(exact, p, cut);
 			if (!example[i].want)

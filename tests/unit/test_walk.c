@@ -105,7 +105,7 @@ static void items_are_msgpack_s(void **state)
 				assert_int_equal(item.bytes, used);
 			for (i = 0; i < used; i++) {
 				unsigned char *exact =
-					malloc(i ? i : 1); /* a sanitizer sees over-reads */
+					malloc(i ? i : 1); /* a sanitizer detects over-reads */
 
 				memcpy(exact, bytes, i);
 				assert_int_equal(walk_values(exact, i, 1, WALK_DEPTH_MAX),
