@@ -1,5 +1,5 @@
-"""Cells of docs/accuracy.md. A test states a truth and crema's value once, with the fixture cell():
-that is asserted, and with CREMA_ACCURACY_OUT=FILE also recorded for tests/truth/render_accuracy.py."""
+"""Cells of docs/accuracy.md. A test passes a truth and crema's value to the fixture cell(), which asserts that they agree.
+With CREMA_ACCURACY_OUT=FILE they are also recorded for tests/truth/render_accuracy.py."""
 
 import json
 import math
@@ -57,8 +57,8 @@ def percent(part, whole):
 
 
 def judge(truth, crema, tolerance, unknown):
-    """(difference or None, verdict, right?). truth: a number, (least, most), or None where no value
-    may be given; unknown: why crema may say that it does not know."""
+    """(difference or None, verdict, right?). truth: a number, (least, most), or None if crema may not report
+    a value; unknown: the reason why crema may report the value as unknown."""
     if crema is None:
         right = unknown is not None
         return None, f"not measurable, reported as unknown: {unknown}" if right else "unknown, although known", right
@@ -81,7 +81,7 @@ def judge(truth, crema, tolerance, unknown):
 @pytest.fixture
 def cell(request):
     """cell(table, name, how the truth is known, truth, crema's value, tolerance): wrong cells fail the
-    test at its end, so that its other cells are recorded too."""
+    test only at its end, so that its other cells are recorded too."""
     request.node.wrong_cells = []
 
     def check(table, name, how, truth, crema, tolerance=0, unknown=None):
@@ -96,7 +96,7 @@ def cell(request):
 
 
 def not_tried(table, name, why):
-    """A cell that this machine cannot run: said in the document, neither right nor wrong."""
+    """A cell that this machine cannot run. The document lists it as neither right nor wrong."""
     rows.append({"table": table, "cell": name, "how": "", "truth": None, "crema": None, "difference": None,
                  "verdict": f"not tried here: {why}", "right": True})
 
@@ -121,7 +121,7 @@ def environment():
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """With pytest -n each process leaves its rows beside the file, and the first one puts them together."""
+    """With pytest -n each process writes its rows to a separate file, and the main process merges them."""
     path = os.environ.get("CREMA_ACCURACY_OUT")
     if not path:
         return

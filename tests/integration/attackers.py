@@ -1,4 +1,4 @@
-"""Peers of a collector that mean no good: half-open, slow, and with the token but with frames that are traps."""
+"""Hostile peers of a collector: half-open connections, slow ones, and peers that have the token but send malicious frames."""
 
 import selectors
 import socket
@@ -11,7 +11,7 @@ import sealed
 WORKER = b"attacker" * 2
 ZEROS = zlib.compress(bytes(4 << 20), 9)
 
-# {name: (why it is refused, the frame)}: what somebody sends who has the token
+# {name: (why it is refused, the frame)}: sent by a peer that has the token
 TRAPS = {
     "more_than_it_says": ("bad_payload", frames.sealed(frames.DATA, ZEROS, WORKER, 0, 1, flags=1, raw_bytes=1000)),
     "nothing_but_zeros": ("bad_payload", frames.sealed(frames.DATA, ZEROS, WORKER, 0, 1, flags=1, raw_bytes=4 << 20)),
@@ -27,7 +27,7 @@ TRAPS = {
     "no_frame": ("bad_frame", b"CRMF" + bytes(200)),
 }
 LARGE_CLAIM = bytearray(frames.sealed(frames.AUTH, b""))
-LARGE_CLAIM[48:52] = (2**30).to_bytes(4, "little")  # its stored bytes, which never come
+LARGE_CLAIM[48:52] = (2**30).to_bytes(4, "little")  # its stored bytes, which never arrive
 LARGE_CLAIM = ("too_large", bytes(LARGE_CLAIM))
 
 
@@ -36,7 +36,7 @@ def connect(port):
 
 
 def proved(port, token):
-    """A connection on which all has been said that a real agent says until it is welcome."""
+    """A connection on which a real agent's messages were exchanged, up to WELCOME."""
     agent = sealed.Agent(port, token, WORKER)
     agent.send(frames.frame(frames.HELLO, {"facts": {}, "task_fields": frames.names()}, WORKER))
     agent.expect(frames.WELCOME)
@@ -44,7 +44,7 @@ def proved(port, token):
 
 
 def spring(port, token, trap):
-    """Sends one trap; it must be refused, and the connection ended."""
+    """Sends one malicious frame; the collector must refuse it and close the connection."""
     peer = proved(port, token) if token else sealed.Peer(connect(port))
     with peer.socket as s:
         try:
@@ -52,18 +52,18 @@ def spring(port, token, trap):
             while s.recv(4096):
                 pass
         except ConnectionError:
-            pass  # it was cut off before it had said all
+            pass  # closed before everything was sent
 
 
 class HalfOpen:
-    """Connections on which nothing is ever said, or (slow) a byte each second of a frame that never ends."""
+    """Silent connections, and slow ones that send one byte per second of a frame that never ends."""
 
     def __init__(self, port, n, slow):
         self.silent, self.slow = [connect(port) for _ in range(n)], [connect(port) for _ in range(slow)]
         self.frame = frames.sealed(frames.AUTH, bytes(1000))
 
     def until_dropped(self, seconds):
-        """Waits until the collector has ended all of them; how many it has not."""
+        """Waits until the collector has closed all of them; returns how many are still open."""
         open_ones, limit, at = set(self.silent + self.slow), time.monotonic() + seconds, 0
         with selectors.DefaultSelector() as selector:
             for s in open_ones:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A FUSE file system out of Debian's packages, unpacked below build/: nothing is installed."""
+"""A FUSE file system from Debian's packages, unpacked below build/: nothing is installed."""
 
 import contextlib
 import os

@@ -19,7 +19,7 @@ def program():
 
 
 class Browser:
-    """One process with one tab. `problems` holds what the console, the network and the policy complained about."""
+    """One process with one tab. `problems` collects errors of the console, the network and the content security policy."""
 
     def __init__(self, home):
         ours_in, its_out = os.pipe()
@@ -27,7 +27,7 @@ class Browser:
         argv = [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                 "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
                 f"--user-data-dir={home}", "--remote-debugging-pipe", "about:blank"]
-        # the browser reads descriptor 3 and writes 4: ours go there by way of numbers that are neither
+        # the browser reads descriptor 3 and writes 4: move our ends above both first
         high_in, high_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 64) for end in (its_in, its_out))
 
         def place():
@@ -123,13 +123,13 @@ class Browser:
         self.wait_event("Page.loadEventFired", after)
 
     def run(self, script):
-        """The value of an expression; promises are waited for."""
+        """The value of an expression; promises are awaited."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def wait(self, script):
-        """Until the expression is true; what the page says is in the failure."""
+        """Waits until the expression is true; a failure contains the text of the page."""
         return self.run(f"""new Promise((done, fail) => {{
             const limit = performance.now() + {LIMIT_SECONDS / 2} * 1000;
             (function look() {{
@@ -141,7 +141,7 @@ class Browser:
         }})""")
 
     def look(self, width=1280, height=900, dark=False, zoom=1.0, media="screen"):
-        """The window: `zoom` as the reader's own, so the page has width / zoom of its pixels."""
+        """Sets the window's size; `zoom` acts as the browser's own zoom, so the page has width / zoom CSS pixels."""
         self.call("Emulation.setDeviceMetricsOverride", width=round(width / zoom), height=round(height / zoom),
                   deviceScaleFactor=zoom, mobile=False)
         self.call("Emulation.setEmulatedMedia", media=media,
@@ -154,13 +154,13 @@ class Browser:
                       **({"text": "\r"} if name == "Enter" and kind == "keyDown" else {}))
 
     def picture(self, path, whole=True):
-        """Of the whole page, or of what the window shows."""
+        """A picture of the whole page, or of what the window shows."""
         if whole:
             return self.clip(path, {**self.size(), "x": 0, "y": 0})
         return self._capture(path)
 
     def clip(self, path, box):
-        """Of a part of the page."""
+        """A picture of a part of the page."""
         self._capture(path, captureBeyondViewport=True, clip={**box, "scale": 1})
 
     def _capture(self, path, **what):

@@ -1,4 +1,4 @@
-"""Bad analyses with their cause, the same as the advice has them, and healthy ones, for test_cause_first.py.
+"""Bad analyses with their cause, the same analyses with the advice applied, and healthy ones, for test_cause_first.py.
 
 A case is a function of a Lab that returns when its work is done; a cluster's runs are spans of one client.
 """
@@ -21,7 +21,7 @@ class Reports(dict):
 
 
 def table(reports):
-    """What was promised, and what was measured with the advice followed."""
+    """A table of the predicted gains and of the times measured with the advice applied."""
     lines = ["| bad analysis | first finding | wall time | costs | gain promised | wall time with the advice |", "|---|---|---|---|---|---|"]
     for name, case in CASES.items():
         first = reports[name]["findings"][0]
@@ -37,11 +37,11 @@ def table(reports):
 
 
 class Lab:
-    """One cluster and what its runs may use."""
+    """One cluster and the resources of its runs."""
 
     def __init__(self, procs, client, data, folder, reports):
         self.procs, self.client, self.data, self.folder, self.spans, self.reports = procs, client, data, folder, {}, reports
-        self.packages = 0  # that imports() had
+        self.packages = 0  # packages that imports() has used
 
     def run(self, name, function):
         self.prefix = re.sub(r"\W+", "_", name)
@@ -49,7 +49,7 @@ class Lab:
             function(self)
 
     def run_healthy(self, name, function, tries=3):
-        """Again where the report warns: a busy machine that starves the client leaves threads idle now and then, a false warning stays."""
+        """Repeats a run that gets a warning: a busy machine that starves the client may leave threads idle, but a false warning persists."""
         for _ in range(tries):
             self.run(name, function)
             report = jobs.settled(self.procs, lambda report: True, run=self.spans[name])
@@ -62,10 +62,10 @@ class Lab:
             self.reports[name] = self.procs.report_json(one)
 
     def run_again(self, runs):
-        """Those whose first finding is not their cause: where others had the cores just then, waiting for one is the truth."""
+        """Repeats the runs whose first finding is not their cause: if other processes used the cores, waiting for a core was the true cause."""
         again = {name: function for name, function in runs if name in CASES and self.first(name) not in CASES[name][2]}
         for name, function in again.items():
-            del self.spans[name]  # the last one run is the last in order
+            del self.spans[name]  # the repeated run becomes the last in order
             self.run(name, function)
         if again:
             self.read()
@@ -75,7 +75,7 @@ class Lab:
         return found[0]["id"] if found else None
 
     def advised(self, name, what):
-        """A number of the finding that was first."""
+        """A number from the run's first finding."""
         report = jobs.settled(self.procs, lambda r: r["findings"], run=self.spans[name])
         return int(next(e["value"] for e in report["findings"][0]["evidence"] if e["name"] == what))
 
@@ -89,13 +89,13 @@ class Lab:
         return run({f"{name}-{i}": {"files": {str(self.data.get(name, name)): "Events"}} for i, name in enumerate(files)}, processor_instance=instance)
 
     def map(self, function, *lists, **options):
-        # A prefix of its own: Dask keeps a group of tasks in the span that had it first.
+        # A unique prefix: Dask keeps a group of tasks in its first span.
         keys = [jobs.unique(f"{self.prefix}_{function.__name__}") for _ in lists[0]]
         return self.client.gather(self.client.map(function, *lists, key=keys, pure=False, **options))
 
 
 def server(lab, pause):
-    """A web server of the file that waits before each answer."""
+    """A web server that serves the file and waits before each answer."""
     one = findings_server.start([lab.data["zstd"]], pause)
     return "http://{}:{}/{}".format(*one.server_address, os.path.basename(lab.data["zstd"]))
 
@@ -113,7 +113,7 @@ def serial(lab):
 
 
 def held(lab, numbers):
-    """Results that stay on the worker until all of them are there; nothing of them is left for the next run."""
+    """Results that stay on the worker until all of them are complete; none is left for the next run."""
     prefix = f"{lab.prefix}_noise"
     made = lab.client.map(work.noise, [numbers] * 20, key=[jobs.unique(prefix) for _ in range(20)], pure=False)
     wait(made)
@@ -136,14 +136,14 @@ def table_path(lab):
 
 
 def imports(lab, more):
-    """Run once more it needs a package that the workers do not have yet."""
+    """Each further call needs a package that the workers do not have yet."""
     lab.packages += more
     lab.map(work.import_slowly, [lab.folder] * 6, [lab.packages] * 6)
 
 
 JETS = ("Jet", "Muon", "Electron")
 
-# name: (cluster, bad, its cause, the same with the advice followed on which cluster, the advice)
+# name: (cluster, bad, its cause, the cluster for the same with the advice applied, that function, the advice)
 CASES = {
     "small_chunks": ("pair", lambda lab: lab.coffea(work.Sum(), 2500), {"chunk_overhead"},
                      "pair", lambda lab: lab.coffea(work.Sum(), lab.advised("small_chunks", "chunksize")), "chunksize="),
@@ -223,13 +223,13 @@ CASES = {
                           "pair", lambda lab: more.iterated(lab, False), "entry_start"),
 }
 
-# Further cells, for CREMA_ALL_CELLS: cases with the finding and the advice of another one, and advice that computes as much as what it mends.
+# Cells for CREMA_ALL_CELLS only: cases with the same finding and advice as another case, and advice that computes as much as it saves.
 SAME_FINDING = {"corrections", "huge_histogram", "lists", "appends"}
 SAME_COST = {"few_chunks", "crowded", "serial_client", "slow_worker", "last_is_longest", "lzma"}
 
 
 def tried(everything):
-    """The cases of a run of this test, without their advice where it is not tried."""
+    """The cases for this test run, without the advice that this run does not try."""
     if everything:
         return CASES
     once = {name: case for name, case in CASES.items() if name not in SAME_FINDING}

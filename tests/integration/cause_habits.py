@@ -1,4 +1,4 @@
-"""More of what test_cause_first.py runs on workers: habits of analyses that cost time, and the same work without them."""
+"""More of what test_cause_first.py runs on workers: bad habits in analyses that cost time, and the same work without them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def json_table(path, entries):
 
 
 class LoadsEachTime(Sum):
-    """Reads its corrections in process()."""
+    """Reads its corrections in each process() call."""
 
     kept = {}
 
@@ -41,7 +41,7 @@ class LoadsEachTime(Sum):
 
 
 class Prints(Sum):
-    """A line for each event."""
+    """Prints a line for each event."""
 
     def __init__(self, every=1):
         self.every = every
@@ -54,7 +54,7 @@ class Prints(Sum):
 
 
 class Logs(Sum):
-    """A log that is on the disk after each line, or after so many."""
+    """A log that is synced to disk after each line, or after every Nth line."""
 
     def __init__(self, folder, every=1):
         self.folder, self.every = folder, every
@@ -70,7 +70,7 @@ class Logs(Sum):
 
 
 class Appends(Base):
-    """A selection that grows by one value at a time."""
+    """A selection that grows one value at a time."""
 
     def __init__(self, at_once=False):
         self.at_once = at_once
@@ -85,7 +85,7 @@ class Appends(Base):
 
 
 class Subprocess(Sum):
-    """Starts a program for each chunk."""
+    """Starts a program in each chunk."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -97,13 +97,13 @@ class Subprocess(Sum):
 
 
 class AllColumns(Base):
-    """Whatever the file has, for one number."""
+    """Reads all columns of the file to compute one number."""
 
     def process(self, events):
         import awkward as ak
 
         n = 0
-        for name in set(events.fields) - {"PV"}:  # of which these files have only z
+        for name in set(events.fields) - {"PV"}:  # these files have only its z
             for field in events[name].fields or [None]:
                 n += len(ak.materialize(events[name][field] if field else events[name]))
         return {"n": n}
@@ -117,7 +117,7 @@ class Table(Sum):
 
 
 def on_worker(seconds, slow):
-    """A node that is slower than the others."""
+    """One worker that is slower than the others."""
     from distributed import get_worker
 
     compute(seconds * (slow if get_worker().name.endswith("-1") else 1))

@@ -1,4 +1,4 @@
-"""What test_cause_first.py runs on workers: bad analyses, and the same ones as their advice has them."""
+"""What test_cause_first.py runs on workers: bad analyses, and the same analyses with the advice applied."""
 
 import hashlib
 import lzma
@@ -19,14 +19,14 @@ def cpu():
 
 
 def compute(seconds):
-    """Without the interpreter lock, in pieces of a few milliseconds."""
+    """Computes without the interpreter lock, in pieces of a few milliseconds."""
     data, end = bytes(1 << 20), cpu() + seconds
     while cpu() < end:
         hashlib.sha256(data)
 
 
 def loop(steps):
-    """Python code: so many steps."""
+    """Python code of that many steps."""
     n = 0
     for i in range(steps):
         n += i & 3
@@ -39,14 +39,14 @@ class Base(processor.ProcessorABC):
 
 
 class Sum(Base):
-    """One column."""
+    """Reads one column."""
 
     def process(self, events):
         return {"events": len(events), "met": float(events.MET.pt.to_numpy().sum())}
 
 
 class Columns(Base):
-    """Every column of these collections."""
+    """Reads every column of these collections."""
 
     def __init__(self, *collections):
         self.collections = collections
@@ -63,7 +63,7 @@ class Columns(Base):
 
 
 class OneSlow(Sum):
-    """Of the chunks one computes for long."""
+    """One of the chunks computes for a long time."""
 
     def __init__(self, seconds, each):
         self.seconds, self.each = seconds, each
@@ -74,7 +74,7 @@ class OneSlow(Sum):
 
 
 class OpensAgain(Base):
-    """uproot.open for each of the selections."""
+    """Calls uproot.open for each selection."""
 
     def __init__(self, times, once=False):
         self.times, self.once = times, once
@@ -92,7 +92,7 @@ class OpensAgain(Base):
 
 
 class PythonLoop(Base):
-    """One column computed event by event."""
+    """Computes one column event by event."""
 
     def __init__(self, arrays=False):
         self.arrays = arrays
@@ -117,13 +117,13 @@ class Packs(Sum):
     def process(self, events):
         out = super().process(events)
         met = np.concatenate([events.MET.pt.to_numpy(), events.MET.phi.to_numpy()])
-        raw = b"".join((met * (1 + n)).astype(np.float32).tobytes() for n in range(6))  # not the same bytes again
+        raw = b"".join((met * (1 + n)).astype(np.float32).tobytes() for n in range(6))  # different bytes each time
         packed = lzma.compress(raw, preset=9) if self.preset == "lzma" else zlib.compress(raw, 1)
         return {**out, "packed": len(packed)}
 
 
 class ReadsBeside(Sum):
-    """The whole file by itself, because it wants its checksum."""
+    """Reads the whole file in addition, for its checksum."""
 
     def __init__(self, times=1):
         self.times = times
@@ -166,7 +166,7 @@ class Big:
 
 
 class BigOutput(Base):
-    """A dictionary of each event's number in place of a histogram."""
+    """A dictionary with each event's number instead of a histogram."""
 
     def __init__(self, bins):
         self.bins = bins
@@ -179,7 +179,7 @@ class BigOutput(Base):
 
 
 class Fails(Sum):
-    """Once, after most of its work."""
+    """Fails once, after most of its work."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -194,20 +194,20 @@ class Fails(Sum):
         return super().process(events)
 
 
-# --- tasks of Dask without coffea
+# --- Dask tasks without coffea
 
 def rest(seconds):
     time.sleep(seconds)
 
 
 def poll(path):
-    """Until a file is there that somebody writes."""
+    """Sleeps in a loop, as code that waits for a file does."""
     for _ in range(10):
         time.sleep(0.1)
 
 
 def spin_threads(seconds, threads):
-    """numpy and others start threads of their own."""
+    """Starts threads, as numpy and other libraries do."""
     with multiprocessing.pool.ThreadPool(threads) as pool:
         pool.map(compute, [seconds / threads] * threads)
 
@@ -216,7 +216,7 @@ _lock = threading.Lock()
 
 
 def hold_lock(seconds, lock=True):
-    """A lock around what only waits."""
+    """Holds a lock around code that only waits."""
     if not lock:
         return time.sleep(seconds)
     import cause_jobs
@@ -242,7 +242,7 @@ def arrays(n):
 
 
 def noise(n):
-    """What no codec makes smaller: a megabyte, again and again."""
+    """Data that no codec can compress: one megabyte, repeated."""
     return np.resize(np.frombuffer(os.urandom(1 << 20), np.uint8), n)
 
 

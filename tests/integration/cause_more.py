@@ -1,4 +1,4 @@
-"""Still more of what test_cause_first.py runs on workers, as physicists write it."""
+"""The rest of what test_cause_first.py runs on workers, written as physicists write it."""
 
 import contextlib
 import gc
@@ -11,7 +11,7 @@ import numpy as np
 from cause_jobs import Base, Sum, compute
 from distributed import Lock
 
-BASKET = 25_000  # entries of each basket of the generated files: ranges that end elsewhere unpack baskets twice
+BASKET = 25_000  # entries of each basket of the generated files: ranges with other limits decompress baskets twice
 
 
 def length(table):
@@ -19,7 +19,7 @@ def length(table):
 
 
 def large_arguments(lab, each=True):
-    """24 MB in each call, or sent once. Long enough for many probes, which a worker that receives takes late."""
+    """Sends 24 MB with each call, or once. Long enough for many probes, as a worker that is receiving runs them late."""
     table = np.random.default_rng(1).random(3 << 20)
     if each:
         for first in range(0, 120, 10):
@@ -29,7 +29,7 @@ def large_arguments(lab, each=True):
 
 
 def closures(lab):
-    """Functions that carry all results until then; what goes on afterwards is longer than a probe's half second."""
+    """Functions that carry all results so far; the work after them takes longer than a probe's interval of half a second."""
     seen = []
     for i in range(16):
         def work(i, kept=tuple(seen)):
@@ -41,7 +41,7 @@ def closures(lab):
 
 
 class Scratch(Sum):
-    """Columns by way of temporary files."""
+    """Passes columns through temporary files."""
 
     def __init__(self, folder, times):
         self.folder, self.times = folder, times
@@ -58,7 +58,7 @@ class Scratch(Sum):
 
 
 class Collects(Sum):
-    """gc.collect() to keep the memory low."""
+    """Calls gc.collect() to limit memory."""
 
     def __init__(self, times):
         self.times = times
@@ -70,7 +70,7 @@ class Collects(Sum):
 
 
 class Lists(Base):
-    """Objects of Python, or the same cut with arrays."""
+    """Python objects, or the same cut with arrays."""
 
     def __init__(self, lists):
         self.lists = lists
@@ -85,7 +85,7 @@ class Lists(Base):
 
 
 class Histogram(Base):
-    """So many bins for the events of a chunk, merged."""
+    """Histograms with that many bins for the events of a chunk, merged."""
 
     def __init__(self, bins):
         self.bins = bins
@@ -99,7 +99,7 @@ class Histogram(Base):
 
 
 class ImportsAgain(Sum):
-    """Modules that are loaded anew in each chunk."""
+    """Loads modules again in each chunk."""
 
     def __init__(self, again):
         self.again = again
@@ -112,7 +112,7 @@ class ImportsAgain(Sum):
 
 
 class Locks(Sum):
-    """One chunk at a time, of all workers."""
+    """Only one chunk at a time on all workers."""
 
     def __init__(self, seconds, lock=True):
         self.seconds, self.lock = seconds, lock
@@ -124,7 +124,7 @@ class Locks(Sum):
 
 
 def entries(path, first, last, all_of_them):
-    """A range of events; uproot.iterate() takes no entry_start, so all are read and the others are thrown away."""
+    """A range of events; uproot.iterate() has no entry_start, so it reads all entries and the others are discarded."""
     import uproot
 
     columns, total, at = ["GenPart_pt", "GenPart_eta", "GenPart_phi"], 0.0, 0
@@ -174,7 +174,7 @@ def writes_parquet():
 
 
 class Parquet(Sum):
-    """A skim: one file for each chunk."""
+    """A skim: writes one file for each chunk."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -189,5 +189,5 @@ class Parquet(Sum):
 
 
 def skim(lab):
-    lab.client.run(writes_parquet)  # imported before
+    lab.client.run(writes_parquet)  # before the run
     lab.coffea(Parquet(lab.folder), 50_000)

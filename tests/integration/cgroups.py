@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A group of processes with little memory, and one that can be frozen: cgroups of version 1 or 2."""
+"""A cgroup (version 1 or 2) with little memory, and one that can be frozen."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ ROOT = Path("/sys/fs/cgroup")
 
 
 def own_group(controller):
-    """The folder of this process's group of that controller; None where there is none."""
+    """The folder of this process's cgroup for that controller; None if there is none."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, names, group = line.split(":", 2)
         if controller in names.split(","):
@@ -20,7 +20,7 @@ def own_group(controller):
 
 
 class Group:
-    """A group below ours; put() moves processes into it, and the end moves them out again."""
+    """A cgroup below ours; put() moves processes into it, and the end moves them out again."""
 
     def __init__(self, controller, name):
         self.parent = own_group(controller)
@@ -77,7 +77,7 @@ class Group:
 
 @contextlib.contextmanager
 def group(controller, name):
-    """Yields a Group, or None where this machine lets us make none."""
+    """Yields a Group, or None if this machine does not allow one."""
     try:
         made = Group(controller, name)
     except OSError:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a worker does with each codec: each case packs TEXT and unpacks it, and says what went into
-the codec and came out as (calls, bytes in, bytes out) of each direction."""
+"""What a worker does with each codec: each case compresses and decompresses TEXT, and returns the codec's true input and
+output as (calls, bytes in, bytes out) for each direction."""
 
 import sys
 import zlib
@@ -10,7 +10,7 @@ STRINGS = zlib.compress(b"strings" * 100)
 
 
 def module(name):
-    """As an import statement does it."""
+    """Imports as an import statement does."""
     __import__(name)
     return sys.modules[name]
 
@@ -34,7 +34,7 @@ def function(name, pack="compress", unpack="decompress", **options):
 
 
 def zlib_like(name):
-    """Stream objects: fed in two pieces each."""
+    """Stream objects, each with two pieces of input."""
     m = module(name)
     packer, data = m.compressobj(), text()
     packed = packer.compress(data[:1000]) + packer.compress(data[1000:]) + packer.flush()
@@ -85,7 +85,7 @@ def numcodecs(name, **options):
 
 
 def blosc_threads():
-    """Its own threads call zstd: counted once, by the call that uses them."""
+    """Its threads call zstd: counted once, for the call that uses them."""
     blosc, data = module("blosc"), text() * 16
     assert blosc.set_nthreads(2) and blosc.ncores >= 1
     packed = blosc.compress(data, typesize=8, cname="zstd")
@@ -94,8 +94,8 @@ def blosc_threads():
 
 
 def uproot_file(name):
-    """A tree written and read again, the baskets unpacked in uproot's own pool. What uproot gives to
-    its codecs and takes from them is counted by functions of ours in their place."""
+    """Writes and reads a tree; uproot's own pool decompresses the baskets. Wrappers around uproot's codecs count
+    their input and output."""
     import os
     import tempfile
 
@@ -142,7 +142,7 @@ def zstandard():
 
 
 def zstandard_stream():
-    """A library of its own, whose frames nobody is told of: unknown."""
+    """A separate library whose frames crema cannot see: unknown."""
     import io
 
     m = module("zstandard")
@@ -152,7 +152,7 @@ def zstandard_stream():
 
 
 def arrow(codec):
-    """One-shot functions of libarrow outside of Parquet."""
+    """One-shot functions of libarrow outside Parquet."""
     import pyarrow
 
     packed = pyarrow.compress(text(), codec, asbytes=True)
@@ -208,14 +208,14 @@ def run(case):
 
 
 def module_with_packed_strings(folder):
-    """Imports a module that unpacks while it is imported, and unpacks something itself."""
+    """Imports a module that decompresses during its import, then decompresses something in the task."""
     sys.path.insert(0, folder)
     strings = module("packed_strings").strings
     return len(strings), len(zlib.decompress(STRINGS))
 
 
 def hdf5(folder, options, how="getitem"):
-    """Writes a dataset and reads it: that it is right, and nothing else, is what a task can tell of it."""
+    """Writes and reads a dataset: the task can only tell that the contents are right."""
     import h5py
     import numpy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages that nothing else here needs, in a folder of their own below build/."""
+"""Packages that only the codec tests need, in a separate folder below build/."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ LIST = cluster.ROOT / "tests" / "codec-packages.txt"
 
 
 def folder():
-    """Made once for each list; a worker finds it by PYTHONPATH."""
+    """Made once for each list; workers find it through PYTHONPATH."""
     place = cluster.BUILD / "codec-packages"
     stamp = place / LIST.name
     with packages.alone("codec-packages"):

@@ -1,5 +1,5 @@
-"""Fixtures: one shared cluster of measured workers under strace, and clusters of their own for
-tests that kill things. All are real processes; see scripts/cluster.py and forks.py."""
+"""Fixtures: one shared cluster of measured workers under strace, and separate clusters for
+tests that kill processes. All are real processes; see scripts/cluster.py and forks.py."""
 
 import fcntl
 import json
@@ -28,22 +28,22 @@ import ttbar
 from accuracy import cell, pytest_runtest_call, pytest_sessionfinish  # noqa: F401 (used by pytest)
 from distributed import Client
 
-# The workers of a user's script cannot import it: its classes travel by value.
+# Workers of a user's script cannot import this module, so its classes are pickled by value.
 cloudpickle.register_pickle_by_value(ttbar)
 
 HANG_SECONDS = 400
-# What nohup or a shell's background has told us to ignore is not for the programs under test.
+# nohup or a shell's background makes us ignore these signals; the programs under test must not inherit that.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
-# Dask's profiler and its watch of event loops take most of an idle cluster's CPU. test_rows_worker.py has both, as users do.
+# Dask's profiler and its event loop monitor take most of an idle cluster's CPU. test_rows_worker.py has both, as users do.
 PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
                                                            "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
 
 
 def expected_skips():
-    """Lines "TEST: REASON"; TEST is the id without the folder, or its beginning with a *."""
+    """Lines "TEST: REASON"; TEST is the id without the folder, or a prefix of it followed by *."""
     for line in EXPECTED_SKIPS.read_text().splitlines():
         if line and not line.startswith("#"):
             test, _, reason = line.partition(": ")
@@ -67,7 +67,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Long cells are left out, not skipped, where they are not asked for."""
+    """Long cells are deselected, not skipped, unless requested."""
     items[:] = share_out.in_order(items)
     if os.environ.get("CREMA_ALL_CELLS"):
         return
@@ -77,14 +77,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_generate_tests(metafunc):
-    """With CREMA_ALL_CELLS=1 disks that fail are tried with both ways to write the journal."""
+    """With CREMA_ALL_CELLS=1 tests of failing disks run with both ways to write the journal."""
     if os.environ.get("CREMA_ALL_CELLS") and "journal_way" in metafunc.fixturenames:
         metafunc.parametrize("journal_way", ["on", "off"], indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
 def journal_way(request):
-    """CREMA_IO_URING of the collectors that are started, as users have it without a parameter."""
+    """CREMA_IO_URING of the collectors; without a parameter the users' default."""
     return getattr(request, "param", "on")
 
 
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture(autouse=True)
 def hang_limit():
-    """A test that waits for what never comes fails instead of holding up the rest."""
+    """A test that hangs fails instead of blocking the others."""
     def expired(*_):
         pytest.fail("hangs", pytrace=True)
 
@@ -114,8 +114,8 @@ def hang_limit():
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory):
-    """Directories of the tests' own, so that no user's token or journal is touched; and where the
-    workers find the tests' functions."""
+    """Separate directories for the tests, so that no user's token or journal is touched, and the path on
+    which workers find the tests' functions."""
     base = tmp_path_factory.mktemp("home")
     modules = [str(ROOT / folder) for folder in ("tests/integration", "tests/truth", "python")]
     return {**PLAIN_DASK, "PYTHONPATH": os.pathsep.join([*modules, os.environ.get("PYTHONPATH", "")]),
@@ -134,7 +134,7 @@ def dask_forks(homes):
 @pytest.fixture(scope="session")
 def disk():
     """A directory on the disk of the data files, for files that are read cold."""
-    for left in (ROOT / "data").glob("test-*"):  # by a run that was killed
+    for left in (ROOT / "data").glob("test-*"):  # left by a run that was killed
         pid = left.name.removeprefix("test-")
         if pid == str(os.getpid()) or not os.path.exists(f"/proc/{pid}"):
             shutil.rmtree(left, ignore_errors=True)
@@ -146,8 +146,8 @@ def disk():
 
 @pytest.fixture(scope="session")
 def data(disk):
-    """{codec: path} of copies of the generated files: nobody else reads these while we look at
-    which of their pages are in memory."""
+    """{codec: path} of copies of the generated files: no other process reads them while a test
+    checks which of their pages are in memory."""
     found = {}
     for codec, path in make_data.files(ROOT / "data").items():
         assert path.exists(), f"run scripts/make_data.py first: no {path}"
@@ -187,16 +187,16 @@ class Shared:
         return total
 
     def kernel(self):
-        """{pid: what the kernel says of the worker's process so far}."""
+        """{pid: the kernel's counts for the worker's process so far}."""
         return {row["pid"]: row for row in self.client.run(jobs.rusage).values()}
 
     def charged(self):
-        """Bytes that the kernel charged both workers with for reading from storage so far."""
+        """Bytes read from storage that the kernel has charged to both workers so far."""
         return sum(row["storage_read_bytes"] for row in self.kernel().values())
 
     def sums(self, name):
-        """{pid: crema's tasks + unattributed + unseen so far}, once the last samples have arrived. A run has
-        the workers that ran its tasks, so each worker runs one here."""
+        """{pid: crema's tasks + unattributed + unseen so far}, once the last samples have arrived. A run contains
+        only workers that ran its tasks, so each worker runs one here."""
         from distributed import span
 
         with span(jobs.unique("sums")) as own:
@@ -219,7 +219,7 @@ def shared(tmp_path_factory, homes, data):
             procs.start_worker(prefix=strace_reads.prefix)
         with Client(procs.address) as client:
             client.wait_for_workers(2, timeout=120)
-            # Imports everything, so that what is cold afterwards is the data only: on each worker, and what the Runner needs.
+            # Imports everything on each worker, and all that the Runner needs, so that afterwards only the data is cold.
             handlers = {path: ["FSSpecSource"] for path in data.values()}
             handlers[data["zstd"]] += ["MultithreadedFileSource", "MemmapSource"]
             client.gather([client.submit(jobs.import_all, cloudpickle.dumps(ttbar.TTbarProcessor()), handlers, pure=False, workers=[address])
@@ -231,7 +231,7 @@ def shared(tmp_path_factory, homes, data):
 
 @pytest.fixture(scope="session")
 def serial(tmp_path_factory, data, disk):
-    """What the demo's analysis does when it runs serially and unmeasured; one process of pytest-xdist counts for all."""
+    """Results of the demo's analysis, run serially and unmeasured; with pytest-xdist one process counts for all."""
     base = tmp_path_factory.getbasetemp()
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "serial"
     place.mkdir(exist_ok=True)
@@ -252,7 +252,7 @@ def changes(before, after):
 
 @pytest.fixture(scope="session")
 def demo(shared, data, serial, tmp_path_factory):
-    """One cold run of examples/ttbar.py over all codecs, as scripts/demo does it."""
+    """One cold run of examples/ttbar.py over all codecs, as in scripts/demo."""
     directory = tmp_path_factory.mktemp("demo")
     result = Demo()
     result.files = list(data.values())

@@ -1,6 +1,6 @@
-"""CPythons that Debian's next release has and this machine has not, unpacked below build/pythons/ and bound to the
-libraries beneath them. Nothing is installed and no rights are needed: they start as any other Python does, and make
-environments. Mirror, proxy and keys are those of this machine's apt; where it is not Debian's there are none.
+"""CPythons of Debian's next release that this machine lacks, unpacked below build/pythons/ and linked to the libraries
+that come with them. Nothing is installed and no privileges are needed: they start as any other Python does, and create
+environments. Mirror, proxy and keys are those of this machine's apt; without a Debian mirror there are none.
 
     python tests/integration/debian_pythons.py 3.15     prints the interpreter's path
 """
@@ -13,7 +13,7 @@ import sys
 import packages
 
 PLACE = packages.BUILD / "pythons"
-VERSIONS = ["3.14", "3.15"]  # Debian has the test suites of these, too
+VERSIONS = ["3.14", "3.15"]  # Debian packages the test suites of these, too
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -23,7 +23,7 @@ def mirror():
 
 
 def apt(place, *command):
-    """Lists, archives and what counts as installed (nothing) are below `place`."""
+    """Keeps lists, archives and the status of installed packages (none) below `place`."""
     for folder in ("lists/partial", "archives/partial"):
         (place / folder).mkdir(parents=True, exist_ok=True)
     (place / "status").touch()
@@ -35,7 +35,7 @@ def apt(place, *command):
 
 
 def unpack(version, place, uri):
-    """True: it is there and starts."""
+    """True if it was unpacked and starts."""
     place.mkdir(parents=True)
     (place / "sources.list").write_text(f"deb [signed-by={KEYS}] {uri} sid main\n")
     if not apt(place, "update") or not apt(place, "install", "--download-only", "-y", f"python{version}", f"libpython{version}-testsuite"):
@@ -47,14 +47,14 @@ def unpack(version, place, uri):
     tools = packages.unpacked("patchelf", "patchelf")
     (loader,) = place.glob("usr/lib/*/ld-linux-*.so.*")
     python = place / "usr" / "bin" / f"python{version}"
-    # A path of the old kind: it also holds for the libraries that the interpreter loads later.
+    # An RPATH, not a RUNPATH: it also applies to libraries that the interpreter loads later.
     subprocess.run([tools / "usr/bin/patchelf", "--set-interpreter", loader, "--force-rpath", "--set-rpath", loader.parent, python], check=True)
     return subprocess.run([python, "-c", "import ssl, sqlite3, venv"]).returncode == 0
 
 
 @functools.cache
 def interpreter(version):
-    """None: this machine cannot have it. Made once, by one process at a time."""
+    """None if this machine cannot have it. Made once, by one process at a time."""
     uri = mirror() if version in VERSIONS and shutil.which("dpkg") else None
     if not uri:
         return None

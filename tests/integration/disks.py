@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A collector whose folder is a file system of its own, for tests of disks that are full, read-only or gone."""
+"""A collector whose folder is a separate file system, for tests with disks that are full, read-only or gone."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ SMALL = 'mount -t tmpfs -o size=8m,mode=700 none "{0}"'
 
 
 def namespaces():
-    """unshare's words for mounts of our own, or a skip where this machine allows none."""
+    """The unshare command for separate mounts; skips the test if this machine does not allow them."""
     words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m"]
     if subprocess.run([*words, "true"], capture_output=True).returncode:
         pytest.skip("no namespaces of our own on this machine")
@@ -25,7 +25,7 @@ def namespaces():
 
 
 def tiny_tasks(client, name, n, step=200):
-    """Runs n of them; their keys."""
+    """Runs n tiny tasks; returns their keys."""
     keys = []
     while len(keys) < n:
         new = [jobs.unique(name) for _ in range(step)]
@@ -35,13 +35,13 @@ def tiny_tasks(client, name, n, step=200):
 
 
 def run_tasks(client, name, n, step=200):
-    """In a span of that name."""
+    """As tiny_tasks(), in a span of that name."""
     with span(name):
         return tiny_tasks(client, name, n, step)
 
 
 class SmallDisk(cluster.Cluster):
-    """The collector's folder is a small file system of its own, in mounts that only it and its readers see."""
+    """The collector's folder is a small file system, mounted only for the collector and the programs that read it."""
 
     def __init__(self, directory, env, mount=SMALL):
         super().__init__(directory, env)
@@ -71,7 +71,7 @@ class SmallDisk(cluster.Cluster):
 
 @contextlib.contextmanager
 def site(tmp_path_factory, homes, disk=SmallDisk):
-    """A collector on a disk of its own, and two workers that spool in procs.spool; procs.client."""
+    """A collector on a separate disk, and two workers that spool in procs.spool; procs.client."""
     state = tmp_path_factory.mktemp("state")
     with disk(tmp_path_factory.mktemp("small") / "cluster", {**homes, "XDG_STATE_HOME": str(state)}) as procs:
         procs.spool = state / "crema" / "spool"
@@ -95,7 +95,7 @@ def spooled(procs):
 
 
 def stuck(procs, why):
-    """The collector says on its page what is wrong, and takes nothing."""
+    """The collector's page reports the error, and it accepts no records."""
     cluster.wait_until(lambda: status(procs)["journal"]["state"] == "stuck", "the journal to be stuck", 60)
     assert status(procs)["journal"]["error"] == status(procs, "live.json")["journal_error"] == why
     top = subprocess.run([procs.build / "crema", "top", "--once", "--http", f"127.0.0.1:{procs.http_port}"],
@@ -112,7 +112,7 @@ def flows(procs):
 
 
 def recovered(procs, name, keys):
-    """All is there once, and the agent keeps nothing any more."""
+    """Every task is in the report once, and the agents' spools are empty."""
     flows(procs)
     found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, name)) >= len(keys))
     tasks = jobs.tasks_of(found, name)

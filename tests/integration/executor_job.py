@@ -1,4 +1,4 @@
-"""The example's analysis on an executor of coffea that is not Dask's, as a program of its own.
+"""The example's analysis on an executor of coffea that is not Dask's, as a separate program.
 
     executor_job.py EXECUTOR --files F... --output OUT.json
 
@@ -24,7 +24,7 @@ def pool_of(method, workers):
 
 
 def parsl_kernel(name):
-    """Loaded first: given to the executor, this version of Parsl does not take it."""
+    """Loaded before the run: this version of Parsl cannot be configured through the executor."""
     import parsl
     from parsl.executors import HighThroughputExecutor, ThreadPoolExecutor
     from parsl.providers import LocalProvider

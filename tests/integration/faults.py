@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of faults share: tasks that die, and what completeness must say afterwards."""
+"""Shared by the tests of faults: tasks that die, and what completeness must report afterwards."""
 
 import re
 
@@ -20,7 +20,7 @@ def read_a_little(path, n):
 
 
 def timed_read(path, n):
-    """How long the task itself sees that a small read takes, with what it calls around it."""
+    """The time of small reads as the task measures it, with the calls around them."""
     import time
 
     began = time.perf_counter()
@@ -31,7 +31,7 @@ def timed_read(path, n):
 
 
 def read_for(path, seconds, marker):
-    """Reads again and again for so long; how many bytes."""
+    """Reads repeatedly for that many seconds; returns the number of bytes."""
     import time
 
     total, end = 0, time.monotonic() + seconds
@@ -44,7 +44,7 @@ def read_for(path, seconds, marker):
 
 
 def read_once_marked(path, marker):
-    """(bytes of the file, read whole; whether an earlier attempt did it): the first one leaves its pid."""
+    """(size of the file, which is read whole; whether an earlier attempt read it): the first attempt writes its pid."""
     import os
 
     again = os.path.exists(marker)
@@ -57,7 +57,7 @@ def read_once_marked(path, marker):
 
 
 def read_and_die(how, path, marker):
-    """Reads the file; the first attempt ends its process then, the next one does not."""
+    """Reads the file; then the first attempt ends its process, the next one does not."""
     import ctypes
     import os
     import resource
@@ -90,7 +90,7 @@ def read_and_die(how, path, marker):
 
 
 def hold_and_wait(path, marker, limit_bytes):
-    """Grows to just above the nanny's limit and waits there for its end."""
+    """Grows to just above the nanny's limit and waits to be killed."""
     import os
     import signal
 
@@ -114,7 +114,7 @@ def by_pid(report):
 
 
 def whole(report):
-    """Completeness says that nothing is missing, as far as silent workers were heard."""
+    """Completeness reports nothing missing; unknown, but at least 0, if a worker is silent."""
     done = report["completeness"]
     silent = any(w["silent"] for w in report["workers"])
     for name in ("records_refused", "tasks_refused", "records_lost"):
@@ -124,7 +124,7 @@ def whole(report):
 
 
 def line_of(procs, directory=None, run="last"):
-    """The line of the printed report that says how complete it is; long sentences are wrapped, whatever COLUMNS is."""
+    """The printed report's line about completeness; long sentences are wrapped, whatever COLUMNS is."""
     done = procs.report("--run", run, directory=directory)
     assert done.returncode == 0, done.stderr
     line, = re.findall(r"\d+ workers seen, .*?\d+ torn", done.stdout, re.DOTALL)

@@ -1,4 +1,4 @@
-"""What test_findings.py runs on workers: each gives one finding something to see."""
+"""What test_findings.py runs on workers: each function causes one finding."""
 
 import hashlib
 import importlib
@@ -16,7 +16,7 @@ def cpu():
 
 
 def spin(seconds):
-    """Python code until this thread has used so much CPU."""
+    """Python code until this thread has used that much CPU."""
     n, end = 0, cpu() + seconds
     while cpu() < end:
         n += 1
@@ -28,7 +28,7 @@ def rest(seconds):
 
 
 def rest_until(path, seconds):
-    """At least so long."""
+    """Waits at least that long, and until the file exists."""
     time.sleep(seconds)
     while not os.path.exists(path):
         time.sleep(0.05)
@@ -41,7 +41,7 @@ def wait_for_a_lock(seconds):
 
 
 def ask(address, seconds):
-    """A server that thinks for a while."""
+    """Waits for a server that answers late."""
     with socket.create_connection(address) as s:
         s.sendall(b"GET /%f HTTP/1.1\r\nHost: x\r\n\r\n" % seconds)
         return len(s.recv(1000))
@@ -55,7 +55,7 @@ def ask_often(address, times, seconds):
 
 
 def download_beside(address, size):
-    """In a thread that no task starts."""
+    """Downloads in a thread that it starts directly."""
     def get():
         got = 0
         with socket.create_connection(address) as s:
@@ -69,7 +69,7 @@ def download_beside(address, size):
 
 
 def share_one_core(seconds):
-    """Without the interpreter lock, and with every other thread that does this on the same core."""
+    """Computes without the interpreter lock, on the same core as all other threads that run this."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
         data, end = bytes(4 << 20), cpu() + seconds
@@ -80,7 +80,7 @@ def share_one_core(seconds):
 
 
 def stop_for(seconds):
-    """The whole process, as a debugger or a freezer stops it."""
+    """Stops the whole process, as a debugger or a freezer does."""
     code = "kill -STOP $0; sleep $1; kill -CONT $0"
     child = subprocess.Popen(["sh", "-c", code, str(os.getpid()), str(seconds)])
     while child.poll() is None:
@@ -96,7 +96,7 @@ def unpack_lzma(seconds):
 
 
 def unpack_two(seconds):
-    """Two codecs: what the slow one costs at the speed of the other is known."""
+    """Two codecs, so that the cost of the slow one can be computed from the speed of the other."""
     import lzma
 
     raw = os.urandom(1_000_000)
@@ -135,7 +135,7 @@ def read_large(path):
 
 
 def read_around_the_cache(path, seconds, size=4 << 20):
-    """Waits for the disk again and again."""
+    """Waits for the disk repeatedly."""
     import mmap
 
     buffer, end = mmap.mmap(-1, size), time.monotonic() + seconds
@@ -184,7 +184,7 @@ def nothing(i):
 
 
 def import_much(directory, first):
-    """A module of 2 MB that takes 1.5 s to be ready."""
+    """A module of 2 MB whose import takes 1.5 s."""
     if not first:
         return
     path = os.path.join(directory, "much_to_import.py")
@@ -199,14 +199,14 @@ def ignore(_):
 
 
 def unpack(directory):
-    """In the scheduler, too, which packs it again."""
+    """Runs in the scheduler, too, which pickles it again."""
     sys.path.insert(0, directory)
     importlib.import_module("needed_to_unpack")
     return NeedsModule(directory)
 
 
 class NeedsModule:
-    """Unpacking it imports a module of 2 MB that computes for 2.5 s, where the worker unpacks: outside of tasks."""
+    """Unpickling it imports a module of 2 MB that computes for 2.5 s. The worker unpickles it outside tasks."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -221,13 +221,13 @@ class NeedsModule:
 
 
 class Awkward:
-    """An object that is slow to pack."""
+    """An object that is slow to pickle."""
 
     def __init__(self, seconds):
         self.seconds = seconds
 
     def __sizeof__(self):
-        return 300_000_000  # soon Dask spills it
+        return 300_000_000  # so that Dask soon spills it
 
     def __reduce__(self):
         spin(self.seconds)

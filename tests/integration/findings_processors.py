@@ -15,7 +15,7 @@ class Light(processor.ProcessorABC):
 
 
 class Remote(Light):
-    """And the beginning of the file again."""
+    """Also reads the beginning of the file."""
 
     def process(self, events):
         import fsspec
@@ -37,7 +37,7 @@ class Sum:
 
 
 class Clumsy(processor.ProcessorABC):
-    """Loops over the events of one dataset in Python, reads its whole file beside, and merges slowly."""
+    """Loops over the events of one dataset in Python, reads its whole file in addition, and merges slowly."""
 
     def process(self, events):
         if events.metadata["dataset"] == "slow":

@@ -1,5 +1,5 @@
-"""A server that answers as the path says: /SECONDS after that time, /size/N with N bytes, /close not at
-all, and files of a folder with ranges."""
+"""A server whose answer depends on the path: /SECONDS answers after that time, /size/N sends N bytes, /close closes the
+connection without an answer, and other paths are files of a folder, with ranges."""
 
 import http.server
 import os

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts `dask scheduler` and `dask worker` with a nanny as forks of a process that has imported them: a second of CPU less for each.
+"""Starts `dask scheduler` and `dask worker` with a nanny as forks of a process that has imported them, which saves a second of CPU each.
 
-A measured worker is what a user's is: its nanny starts it as a new program, with LD_PRELOAD, which the nanny itself had too late.
-Whatever else is to be true of a process from its start (a scheduler with LD_PRELOAD, a worker without a nanny, a program before it,
-another Python or another environment) is started as always.
+A measured worker is the same as a user's: its nanny starts it as a new program, with LD_PRELOAD, which came too late for the nanny itself.
+A process that needs something else from its start (a scheduler with LD_PRELOAD, a worker without a nanny, a program that runs it,
+another Python or another environment) is started as usual.
 """
 
 import functools
@@ -20,7 +20,7 @@ from pathlib import Path
 import cluster
 
 SERVER = Path(__file__).with_name("forks_server.py")
-FREE = ("CREMA", "XDG_", "DASK_", "LD_PRELOAD", "PYTHONPATH", "PYTEST_")  # read when a nanny or scheduler begins, not before
+FREE = ("CREMA", "XDG_", "DASK_", "LD_PRELOAD", "PYTHONPATH", "PYTEST_")  # read when a nanny or scheduler starts, not before
 BOUND = ("DASK_DISTRIBUTED__COMM__OFFLOAD", "DASK_DISTRIBUTED__COMM__SHARD", "DASK_CONFIG")  # read by an import
 
 
@@ -29,13 +29,13 @@ def bound(env):
 
 
 class Forks:
-    """The process that has imported Dask, once it is needed, and what its children came to."""
+    """The process that has imported Dask, started when it is needed, and the exit statuses of its children."""
 
     def __init__(self, env):
         self.env, self.process, self.ended, self.lock, self.rest = {**os.environ, **env}, None, {}, threading.Lock(), b""
 
     def process_of(self, argv, env):
-        """What starts this program in this environment."""
+        """The class that starts this program in this environment."""
         words = [str(word) for word in argv]
         dask = words[0] == str(Path(sys.executable).with_name("dask")) and words[1:2]
         suits = dask == ["worker"] and "--no-nanny" not in words or dask == ["scheduler"] and "LD_PRELOAD" not in env
@@ -48,7 +48,7 @@ class Forks:
         theirs.close()
 
     def start(self, **wanted):
-        """The new process's id."""
+        """Starts a process; returns its id."""
         with self.lock:
             if self.process is None:
                 self.begin()
@@ -58,7 +58,7 @@ class Forks:
             return self.ended.pop("begun")
 
     def take(self, seconds):
-        """Reads what there is, or comes within these seconds."""
+        """Reads messages that are there or arrive within these seconds."""
         if select.select([self.socket], [], [], seconds)[0]:
             data = self.socket.recv(1 << 16)
             assert data, "the process that forks for tests is gone"
@@ -67,7 +67,7 @@ class Forks:
                 self.ended.update({int(k) if k.isdigit() else k: v for k, v in json.loads(line).items()})
 
     def status(self, pid, seconds):
-        """The exit status, or None where it still runs."""
+        """The exit status, or None while it runs."""
         limit = None if seconds is None else time.monotonic() + seconds
         while True:
             with self.lock:
@@ -85,7 +85,7 @@ class Forks:
 
 
 class Forked(cluster.Process):
-    _child_created = False  # by us: subprocess has nothing to reap
+    _child_created = False  # forks_server.py creates the process: subprocess has nothing to reap
 
     def __init__(self, forks, name, argv, log, env, cwd):
         self.forks, self.name, self.log, self.args, self.returncode = forks, name, Path(log), [str(a) for a in argv], None

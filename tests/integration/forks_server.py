@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The process that has imported Dask and forks for forks.py: a line of JSON asks for a program, a line tells its id, one its status."""
+"""The process that has imported Dask and forks for forks.py: it reads a line of JSON for each program, and writes its id and later its status."""
 
 import contextlib
 import importlib.metadata
@@ -12,7 +12,7 @@ import sys
 
 
 def become(wanted):
-    """What exec would have made of this child."""
+    """Sets up this child as exec would have."""
     os.setsid()
     null, log = os.open(os.devnull, os.O_RDONLY), os.open(wanted["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     for fd, target in ((null, 0), (log, 1), (log, 2)):
@@ -24,7 +24,7 @@ def become(wanted):
     sys.argv = wanted["argv"]
     program = sys.argv[0]
     sys.path[0:1] = [os.path.dirname(os.path.realpath(program)), *map(os.path.abspath, wanted["env"].get("PYTHONPATH", "").split(os.pathsep))]
-    sys.modules["__main__"].__file__ = program  # which a nanny tells its worker
+    sys.modules["__main__"].__file__ = program  # a nanny sends it to its worker
     import dask.config
 
     dask.config.refresh()
@@ -37,7 +37,7 @@ def reaped(channel):
 
 
 def serve(channel):
-    """Forks for each request until its end of the channel is closed; returns in each child, which then is what was asked for."""
+    """Forks for each request until the channel's other end is closed; in each child, returns the request."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)

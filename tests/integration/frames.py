@@ -1,4 +1,4 @@
-"""Journals made by hand: any name and number, also those that no worker of today would send."""
+"""Journals made by hand, with any names and numbers, including ones that no current worker would send."""
 
 import re
 import struct
@@ -16,13 +16,13 @@ HEAD = struct.Struct("<IBBH16sQQIIII")
 
 
 def frame(kind, payload, worker=b"\0" * 16, seq=0, count=0, version=1):
-    """The bytes of one frame of contract/wire.h; payload: what msgpack takes."""
+    """The bytes of one frame of contract/wire.h; payload: anything that msgpack can pack."""
     raw = msgpack.packb(payload, use_bin_type=False, unicode_errors="surrogateescape")
     return sealed(kind, raw, worker, seq, count, version)
 
 
 def sealed(kind, stored, worker=b"\0" * 16, seq=0, count=0, version=1, flags=0, raw_bytes=None):
-    """A frame with a right checksum around any stored bytes; flags 1: they are zlib's."""
+    """A frame with a correct checksum around any stored bytes; flags 1: zlib-compressed."""
     raw_bytes = len(stored) if raw_bytes is None else raw_bytes
     fields = (0x464D5243, version, kind, flags, worker, 1, seq, count, raw_bytes, len(stored))
     return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + stored)) + stored
@@ -40,7 +40,7 @@ def read(path):
 
 
 def names():
-    """What a task record says, in the order of the contract's tables."""
+    """The fields of a task record, in the order of the contract's tables."""
     fields = re.findall(r"^FIELD\((\w+),", (ROOT / "contract/task_fields.def").read_text(), re.M)
     text = (ROOT / "contract/counters.def").read_text()
     times, counts = (re.findall(rf"^{kind}\((\w+),", text, re.M) for kind in ("TIME", "COUNT"))
@@ -48,7 +48,7 @@ def names():
 
 
 class Journal:
-    """Frames of one file in DIR; write() makes it."""
+    """Frames of one file in DIR; write() writes it."""
 
     def __init__(self, directory, format=1):
         Path(directory).mkdir(parents=True, exist_ok=True)

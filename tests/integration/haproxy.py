@@ -1,4 +1,4 @@
-"""A real HAProxy before several collectors, with the configuration of docs/admin.md."""
+"""A real HAProxy in front of several collectors, with the configuration of docs/admin.md."""
 
 import os
 import re
@@ -11,13 +11,13 @@ ADMIN = cluster.ROOT / "docs" / "admin.md"
 
 
 def configuration():
-    """The block of docs/admin.md."""
+    """The configuration in docs/admin.md."""
     text, = re.findall(r"^    # haproxy\.cfg\n((?:    .*\n|\n)+)", ADMIN.read_text(), re.M)
     return re.sub(r"^    ", "", text, flags=re.M)
 
 
 class HAProxy:
-    """Listens on `port`. servers: {name: port} in place of the document's; frontend: further lines of it. A connection takes two
+    """Listens on `port`. servers: {name: port} instead of the document's; frontend: additional lines of it. A connection takes two
     descriptors, of which a test may have 20,000."""
 
     def __init__(self, directory, servers, frontend=()):
@@ -57,6 +57,6 @@ class HAProxy:
         return int(self._rows()[name]["scur"])
 
     def drain(self, name):
-        """New connections go elsewhere; those that stand are closed, and their agents come back."""
+        """New connections go to other collectors; open ones are closed, and their agents reconnect."""
         assert not self.ask(f"set server collectors/{name} state drain").strip()
         assert not self.ask(f"shutdown sessions server collectors/{name}").strip()

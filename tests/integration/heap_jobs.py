@@ -6,7 +6,7 @@ kept = []
 
 
 def fragments(block, blocks):
-    """As a processor whose temporary arrays alternate with small objects that it keeps; nothing large is in use after it."""
+    """As a processor whose temporary arrays alternate with small objects that it keeps; at the end no large array is in use."""
     temporary = []
     for _ in range(blocks):
         temporary.append(b"x" * block)

@@ -1,9 +1,9 @@
-"""What a test needs to know of the machine it runs on."""
+"""What tests need to know about their machine."""
 
 import os
 
 
 def stolen():
-    """Seconds that a hypervisor took from this host's CPUs: threads lose them and nothing shows which."""
+    """CPU seconds that a hypervisor took from this host: threads lose them without any record."""
     with open("/proc/stat") as f:
         return int(f.readline().split()[8]) / os.sysconf("SC_CLK_TCK")

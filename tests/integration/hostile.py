@@ -1,6 +1,6 @@
-"""Names that somebody chose to break what prints them. Keys of Dask may be any text, names of files any
-bytes but 0 and '/'. Use TEXTS where text is asked for, FILES for names of real files, RAW for what only a
-journal made by hand (frames.py) can hold."""
+"""Names chosen to break programs that print them. Keys of Dask may be any text, file names any
+bytes but 0 and '/'. Use TEXTS for text, FILES for names of real files, and RAW for names that only a
+journal made by hand (frames.py) can contain."""
 
 import shutil
 
@@ -29,7 +29,7 @@ TEXTS = {
     "long": "k" * 4096,
     "long_wide": "\u6f22" * 1365,
 }
-# A colon ends the path for uproot, a slash the folder.
+# For uproot a colon ends the path, and a slash ends the folder's name.
 FILES = {name: text.replace("/", "\\").replace(":", ";")[:60] + ".root" for name, text in TEXTS.items()
          if name not in ("long", "long_wide")}
 RAW = {
@@ -46,13 +46,13 @@ def files(directory, source):
 
 
 def read_first(path, size=4096):
-    """On a worker: the size of what was read."""
+    """Runs on a worker; returns how many bytes were read."""
     with open(path, "rb", buffering=0) as file:
         return len(file.read(size))
 
 
 def read_all(client, paths):
-    """Each text as the key of a task, which reads a file with a hostile name; {name: key}."""
+    """Submits a task with each text as its key, which reads a file with a hostile name; returns {name: key}."""
     futures = {}
     for i, (name, text) in enumerate(TEXTS.items()):
         path = list(paths.values())[i % len(paths)]

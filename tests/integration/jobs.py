@@ -1,4 +1,4 @@
-"""What the tests run on workers, and how they wait for its numbers."""
+"""What the tests run on workers, and how they wait for the results of the measurement."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextlib.contextmanager
 def measured(procs, workers=1, scheduler=None, **options):
-    """A client of a new collector, scheduler and `workers` workers with these options, all of them there."""
+    """A client of a new collector, scheduler and `workers` workers with these options, once all of them have connected."""
     from distributed import Client
 
     procs.start_collector()
@@ -64,7 +64,7 @@ def serial_truth(directory, files, *extra):
 
 
 def output_of(serial, files):
-    """What the serial run has of these files. Each histogram has one entry for a selected event, with the event's weight."""
+    """The serial run's results for these files. Each histogram has one entry per selected event, with the event's weight."""
     names = {Path(file).stem for file in files}
     sums = {name: {k: v for k, v in serial["output"][name].items() if k in names} for name in ("events", "selected", "sum_weights")}
     entries = [sum(sums[name].values()) for name in ("sum_weights", "selected")]
@@ -76,16 +76,16 @@ def finished(report):
 
 
 def newest(procs, directory=None):
-    """The run that began last, of whatever kind: `last` prefers an analysis with coffea."""
-    # By the segments' totals: a whole journal of the shared cluster takes a second.
+    """The run that began last, of any kind: `last` prefers an analysis with coffea."""
+    # Uses the segments' totals: reading the shared cluster's whole journal takes a second.
     rows = procs.report("--list", "--read-whole", "1", directory=directory).stdout.splitlines()[1:]
     ids = [row.split()[0] for row in rows if row.strip()[:2] == "20"]
     return ids[-1] if ids else "last"
 
 
 def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
-    """The run's JSON once enough(it) holds and the workers' totals have arrived; without `totals` its tasks' own records are
-    enough. After `seconds` it is returned as it is: the test's own check then shows what is missing."""
+    """The run's JSON once enough(it) holds and the workers' totals have arrived; without `totals` the records of its tasks are
+    enough. After `seconds` it is returned unchecked: the test's own assertion then shows what is missing."""
     import cluster
 
     def read():
@@ -100,14 +100,14 @@ def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
             report = None
         if report is not None and finished(report) and enough(report):
             return with_totals(read, report) if totals else report
-        time.sleep(max(0.2, time.monotonic() - began))  # a busy machine is left half of the time
+        time.sleep(max(0.2, time.monotonic() - began))  # leave half of a busy machine's time to others
     return report if report is not None else read()
 
 
 def with_totals(read, report):
-    """The report once each worker has been heard of a second later than now: its event loop has taken its process's numbers
-    since, each half second, and its agent has sent them, each second. Of who does not speak, or whose clock says another
-    time, nothing can be awaited."""
+    """The report once each worker was last seen more than a second after this call: since then its event loop has read the
+    process's numbers (each half second), and its agent has sent them (each second). It does not wait for workers that are silent or
+    whose clocks differ."""
     began, took = time.time(), 0.0
     now = began
     while now < began + 10:
@@ -116,7 +116,7 @@ def with_totals(read, report):
         patience_s = 0 if report["workers"] and len(speaking) == len(living) else 2
         if now >= began + patience_s and all(w["last_seen"] > began + 1 for w in speaking):
             break
-        # Whole seconds after it was last heard of: before that a report costs time and shows nothing.
+        # A whole number of seconds after it was last seen: an earlier report costs time and shows nothing new.
         due = max((w["last_seen"] + math.ceil(max(began + 1 - w["last_seen"], 0)) for w in speaking), default=began + 1)
         time.sleep(max(0.2, took, due + 0.05 - now))
         now, report = time.time(), read()
@@ -126,7 +126,7 @@ def with_totals(read, report):
 
 
 def check_closed(report):
-    """No thread was counted twice: its worker's threads would have used more CPU than the process."""
+    """No thread was counted twice: otherwise the worker's threads would have used more CPU than its process."""
     for worker in report["workers"]:
         unseen, all_of_it = worker["unseen"]["cpu_seconds"], worker["rusage"]["cpu_seconds"]
         assert unseen is None or unseen > -0.02 - 0.01 * all_of_it, (worker["worker"], unseen, all_of_it)
@@ -137,8 +137,8 @@ def tasks_of(report, prefix):
 
 
 def submit(procs, client, name, function, *args, count=1, totals=True, **options):
-    """Runs one function in a span of its own; returns (its result, the attempts in the run's JSON). With totals=False only
-    the attempts have settled, not what the report has of their workers."""
+    """Runs one function in a separate span; returns (its result, the attempts in the run's JSON). With totals=False it waits
+    for the attempts only, not for their workers' totals."""
     from distributed import span
 
     with span(name) as own:
@@ -148,14 +148,14 @@ def submit(procs, client, name, function, *args, count=1, totals=True, **options
 
 
 def unique(name):
-    """A key whose prefix is name: Dask cuts a hash off."""
+    """A key whose prefix is name: Dask removes the hash."""
     import uuid
 
     return f"{name}-{uuid.uuid4().hex}"
 
 
 def total(rows, name):
-    """The sum, or None when one of them is unknown."""
+    """The sum, or None if one of the values is unknown."""
     values = [row[name] for row in rows]
     return None if None in values else sum(values)
 
@@ -166,7 +166,7 @@ def difference(after, before):
 
 
 def by_file(report, name):
-    """Of the files that have it: of a file on a server only its requests are known."""
+    """Sums for files that have the value: of a file on a server only its requests are known."""
     sums = {}
     for row in report["files"]:
         if row[name] is not None:
@@ -186,14 +186,14 @@ def read_whole(path, size=1 << 20):
 
 
 def read_whole_and_cgroup(path):
-    """As xgboost, joblib and OpenMP do: they ask the cgroup how many cores they have."""
+    """As xgboost, joblib and OpenMP, which read the number of cores from the cgroup."""
     controls = [p for pattern in ("cgroup.procs", "*/cgroup.procs") for p in Path("/sys/fs/cgroup").glob(pattern)]
     read = sum(len(p.read_bytes()) for p in [*controls, Path("/proc/self/status")])
     return read_whole(path), read, len(controls)
 
 
 def read_whole_in_turn(path, ready, others, size=1 << 16):
-    """Reads once as many tasks as `others` are at this point, so that they overlap."""
+    """Starts to read once `others` tasks have reached this point, so that they overlap."""
     import os
 
     open(os.path.join(ready, str(os.getpid()) + os.path.basename(path)), "w").close()
@@ -220,7 +220,7 @@ def read_mapped(path):
 
 
 def read_slowly_once(path, size, marker):
-    """The first attempt reads on until it is killed; the next one finds the marker and returns."""
+    """The first attempt reads until it is killed; the next one finds the marker and returns."""
     import os
 
     if os.path.exists(marker):
@@ -234,7 +234,7 @@ def read_slowly_once(path, size, marker):
 
 
 def import_all(analysis, handlers):
-    """The pickled analysis of a few events of each file, by each of its handlers."""
+    """Runs the pickled analysis on a few events of each file, with each of its handlers."""
     import pickle
 
     import uproot

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Histograms by dask-awkward, as coffea's dask mode makes them; what Dask's workers say of it goes to standard output.
+"""Histograms by dask-awkward, as in coffea's dask mode; prints the numbers of Dask's workers.
 
     lazy_job.py SCHEDULER DATASET=FILE...       CREMA_TEST_GRAPHS=N: the same graph N times; CREMA_TEST_EQUAL: with equal keys
 """
@@ -30,12 +30,12 @@ def analysis(events):
 
 
 def cpu_seconds(dask_worker):
-    """(prefix, seconds of thread CPU), as Dask's fine metrics have them."""
+    """(prefix, seconds of thread CPU) from Dask's fine metrics."""
     return [(k[2], v) for k, v in dask_worker.digests_total.items() if k[0] == "execute" and k[3] == "thread-cpu"]
 
 
 def call(kind, items, events, function):
-    """What it returns, and when it was; the workers know what they ran then."""
+    """The function's result, and when it ran; the workers record what they ran in that time."""
     begin = time.time()
     result = function()
     return result, {"kind": kind, "begin": begin, "end": time.time(), "keys": [], "items": items, "events": events, "error": None}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Libraries that pack and unpack below Python: each case writes and reads the same numbers in two tasks. What the codecs
-of each direction took in and gave back is (calls, bytes in, bytes out); None where crema cannot see it."""
+"""Libraries that compress and decompress below Python: each case writes and reads the same numbers in two tasks. The codecs'
+work in each direction is (calls, bytes in, bytes out); None if crema cannot see it."""
 
 import gc
 import os
@@ -11,7 +11,7 @@ ROWS = 100_000
 
 
 def module(name):
-    """As an import statement does it."""
+    """Imports as an import statement does."""
     __import__(name)
     return sys.modules[name]
 
@@ -27,7 +27,7 @@ def same(found):
 
 
 def low_write(path, packed=True, early=False):
-    """h5py's low level."""
+    """Writes through h5py's low-level interface."""
     h5py = module("h5py")
     file = h5py.h5f.create(path.encode())
     options = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -56,7 +56,7 @@ def h5py_write(path, **options):
 
 
 def h5py_change(path):
-    """A part of one chunk, which is unpacked first."""
+    """Changes part of one chunk, which is decompressed first."""
     with module("h5py").File(path, "r+") as file:
         file["d"][5:10] = numbers()[5:10]
 
@@ -110,7 +110,7 @@ def netcdf_read(path):
 
 
 def chunks_of(path):
-    """What HDF5's only filter made of each chunk."""
+    """The chunks as HDF5's only filter wrote them."""
     with module("h5py").File(path) as file:
         d = file["d"]
         stored = [d.id.get_chunk_info(i).size for i in range(d.id.get_num_chunks())]
@@ -133,7 +133,7 @@ def blosc2_read(path, kind):
 
 
 def packed_by(path, name, suffix=""):
-    """One-shot functions: what goes in and comes out of the last task is kept in the file."""
+    """One-shot functions: the file keeps the last task's compressed output."""
     blosc2, data = module("blosc2"), numbers().tobytes()
     packed = getattr(blosc2, f"compress{suffix}")(data, **({"typesize": 4} if not suffix else {"cparams": {"typesize": 4}}))
     with open(path, "wb") as file:
@@ -185,7 +185,7 @@ def ipc_write(path, codec, kind="file", **options):
         sink.write_table(table())
 
 
-left = {}  # writers that another task opened, by path
+left = {}  # writers opened by another task, by path
 
 
 def ipc_open(path, codec):
@@ -214,7 +214,7 @@ def ipc_read(path, kind="file", batches=False):
 
 
 def in_memory(path):
-    """A reader of what is in memory already is no reader of packed batches."""
+    """A reader of tables that are already in memory does not decompress batches."""
     same(table().to_reader().read_all()["d"].to_numpy())
 
 
@@ -223,7 +223,7 @@ def text_write(path, way):
     import pyarrow.csv
 
     if way == "csv":
-        with pyarrow.output_stream(path) as sink:  # packed by its name
+        with pyarrow.output_stream(path) as sink:  # the name selects the codec
             pyarrow.csv.write_csv(table(), sink)
         return
     with pyarrow.output_stream(path) as sink:
@@ -260,13 +260,13 @@ def feather_read(path):
 
 
 def stored(path, around=0):
-    """What a codec made of each chunk of a zarr array, by the files; around: head and end that the codec does not make."""
+    """The chunks of a zarr array as the codec wrote them, by their files; around: bytes of header and trailer that Python writes."""
     sizes = [os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(os.path.join(path, "c")) for name in names]
     return len(sizes), sum(sizes) - len(sizes) * around, 4 * ROWS
 
 
 def zarr_write(path, codec, around=0, **options):
-    """zarr runs its codecs in threads of an event loop of its own."""
+    """zarr runs its codecs in threads of its own event loop."""
     zarr = module("zarr")
     of, name = f"zarr.codecs.{codec}".rsplit(".", 1)
     zarr.create_array(path, data=numbers(), chunks=(10_000,), compressors=getattr(module(of), name)(**options))
@@ -299,10 +299,10 @@ def call(function, *args, **options):
     return lambda path: function(path, *args, **options)
 
 
-GZIP = 10 + 8  # head and end of RFC 1952, by Python
+GZIP = 10 + 8  # RFC 1952 header and trailer, written by Python
 ZARR = (("zstd", "ZstdCodec", 0, {}), ("gzip", "GzipCodec", GZIP, {}), ("blosc", "BloscCodec", 0, {"cname": "lz4"}),
         ("numcodecs_lz4", "numcodecs.LZ4", 0, {}), ("numcodecs_bz2", "numcodecs.BZ2", 0, {}))
-SAID = "what the task returned"  # the library's own sizes
+SAID = "what the task returned"  # sizes that the library reported
 CHUNKS = "chunks of the file"
 CASES = {
     "h5py_low_gzip": case(low_write, low_read, None, None),
@@ -362,7 +362,7 @@ kept = {}  # files that one task writes and another one flushes, by path
 
 
 def keep_h5py(path, **options):
-    """The chunks fit into the library's cache, which packs them when they are flushed."""
+    """The chunks fit into the library's cache, which compresses them when it is flushed."""
     file = module("h5py").File(path, "w", rdcc_nbytes=1 << 24)
     dataset = file.create_dataset("d", (ROWS,), "i4", chunks=(10_000,), **options)
     dataset[:] = numbers()
@@ -387,7 +387,7 @@ def keep_netcdf(path):
 
 
 def settle(path, how):
-    """Bytes that reached the file meanwhile. Whichever way: "drop" is no call of the library's."""
+    """Returns the bytes that were written to the file, however it is flushed: "drop" calls no function of the library."""
     before = os.stat(path).st_size
     file, _ = held = kept.pop(path)
     if how == "flush":
@@ -402,7 +402,7 @@ def settle(path, how):
     return os.stat(path).st_size - before
 
 
-# What a task does that did not write: packed or not.
+# Compression in a task that did not write the data: expected or not.
 LATER = {
     **{f"h5py_{how}": (call(keep_h5py, compression="gzip"), how, True) for how in ("flush", "close", "drop")},
     "h5py_lzf": (call(keep_h5py, compression="lzf"), "close", True),

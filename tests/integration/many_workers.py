@@ -1,4 +1,4 @@
-"""A program with several Dask Workers in its own process. Prints what it knows, as JSON:
+"""A program with several Dask Workers in its own process. Prints its results as JSON:
 
     many_workers.py FILE OTHER_FILE
 """
@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster, span
 
 
 def digests_of(workers):
-    """{"prefix activity": seconds}: what all Workers together say of their tasks."""
+    """{"prefix activity": seconds}: what all Workers together report for their tasks."""
     total = {}
     for worker in workers:
         for key, value in worker.digests_total.items():
@@ -47,9 +47,9 @@ def main():
             actor = client.submit(thread_jobs.Counter, actor=True, workers=[addresses[1]]).result()
             actor.read(path).result()
         out["nthreads"] = sum(w.state.nthreads for w in cluster.workers.values())
-        jobs.time.sleep(1)  # what the event loops still have to write down
+        jobs.time.sleep(1)  # for what the event loops still have to record
         out["digests"] = digests_of(cluster.workers.values())
-        # One of them goes: what it counted stays.
+        # One of them leaves: its counts remain.
         cluster.scale(1)
         client.wait_for_workers(1)
         jobs.time.sleep(1.5)

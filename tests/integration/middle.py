@@ -1,10 +1,10 @@
-"""Who stands between agents and their collector and means no good: it has the port, sees every byte, and lacks the token.
+"""A hostile process between agents and their collector: it has the port and sees every byte, but lacks the token.
 
     middle = Middle(port)         agents connect to middle.port
-    middle.way = middle.squat     what becomes of connections from now on; middle.cut() ends those that stand
+    middle.way = middle.squat     how new connections are handled; middle.cut() closes the open ones
 
-A way is called with the agent's connection. After AUTH and PROOF all that passes is records: their length is
-seen, what is in them is not.
+A way is called with the agent's connection. After AUTH and PROOF everything that passes is records: their length is
+visible, their contents are not.
 """
 
 import os
@@ -19,7 +19,7 @@ class Middle:
     def __init__(self, port):
         self.server_port, self.way, self.lock = port, self.faithful, threading.Lock()
         self.heard, self.open, self.closed, self.faults = [], [], False, 0
-        self.forged = []  # what the collector answered to frames of our own
+        self.forged = []  # the collector's answers to forged frames
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.target = f"127.0.0.1:{self.port}"
@@ -40,7 +40,7 @@ class Middle:
                 pass
 
     def change(self, way):
-        """All connections from now on go this way; waits for nothing."""
+        """Handles all connections from now on in this way; does not wait."""
         self.way = way
         self.heard = []
         self.cut()
@@ -68,7 +68,7 @@ class Middle:
             self.open.append(server)
         return server
 
-    # --- ways of those who are no collector: all that the agent told goes to `heard`, to the last byte
+    # --- ways that pose as a collector: everything that the agent sent goes to `heard`
 
     def _listen(self, connection, proof, newest=sealed.PROTOCOL):
         peer = sealed.Collector(connection, newest=newest)
@@ -97,7 +97,7 @@ class Middle:
         sink.socket.sendall(whole)
 
     def _handshake(self, connection):
-        """What a relay must pass on, so that both are content."""
+        """Passes on what a relay must, so that both sides accept each other."""
         up, down = sealed.Peer(connection), sealed.Peer(self._upstream())
         self._plain(down, up)  # CHALLENGE
         self._plain(up, down)  # AUTH
@@ -106,13 +106,13 @@ class Middle:
 
     def _record(self, source):
         length = source.read(4)
-        if length == b"CRMF":  # a plain frame: why one of them goes
+        if length == b"CRMF":  # a plain frame with the reason why one of them leaves
             head = length + source.read(frames.HEAD.size - 4)
             return head + source.read(frames.HEAD.unpack(head)[9])
         return length + source.read(int.from_bytes(length, "little"))
 
     def _pump(self, source, sink, change):
-        """Until one of them ends: record number n of this direction becomes change(n, record)."""
+        """Until either side closes: replaces record number n of this direction by change(n, record)."""
         try:
             n = 0
             while True:
@@ -138,8 +138,8 @@ class Middle:
         self._relay(connection, lambda n, record: [record], lambda n, record: [record])
 
     def fault(self, kind):
-        """A way: the fourth record (the agent's PROOF, HELLO and a CLOCK or DATA have passed) of each connection is
-        changed, sent twice, left out, or changes places with the next; "answer": one of the collector's is changed."""
+        """A way: the fourth record (after the agent's PROOF, HELLO and a CLOCK or DATA) of each connection is
+        changed, sent twice, left out, or swapped with the next; "answer": one of the collector's is changed."""
         def way(connection):
             kept = []
 
@@ -160,8 +160,8 @@ class Middle:
         return way
 
     def speak_itself(self, connection):
-        """Lets both prove all they like, and then says what it likes to the collector, in plain and sealed with a key
-        of its own; what comes back goes to `forged`."""
+        """Lets both sides complete the handshake, then sends the collector frames, plain or sealed with another
+        key; the answers go to `forged`."""
         agent, collector = self._handshake(connection)
         for _ in range(2):  # the agent's PROOF and HELLO
             collector.socket.sendall(self._record(agent))

@@ -1,4 +1,4 @@
-"""A real NATS server with JetStream, and what its streams hold: by NATS' own protocol, which is lines of text."""
+"""A real NATS server with JetStream, and the contents of its streams, through NATS' own text protocol."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ class Server:
             return False
 
     def ask(self, *requests):
-        """The answers to (subject, what JSON takes), in order."""
+        """The answers to (subject, value for JSON), in order."""
         with socket.create_connection(("127.0.0.1", self.port), 60) as s, s.makefile("rb") as lines:
             lines.readline()
             s.sendall(b'CONNECT {"verbose":false,"pedantic":false}\r\nSUB inbox 1\r\n')

@@ -1,4 +1,4 @@
-"""A real nginx on loopback whose access log is the truth: one line for each finished request."""
+"""A real nginx on loopback whose access log is the reference: one line for each finished request."""
 
 import os
 import shutil
@@ -46,13 +46,13 @@ TLS = """
 
 
 def program():
-    """Debian keeps it in /usr/sbin, which is not in every user's PATH."""
+    """Debian installs it in /usr/sbin, which is not in every user's PATH."""
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin")
     return found or packages.unpacked("nginx", "nginx") / "usr/sbin/nginx"
 
 
 def make_certificate(home):
-    """key.pem, and cert.pem that is its own authority, for 127.0.0.1."""
+    """key.pem, and a self-signed cert.pem for 127.0.0.1."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", home / "key.pem", "-out", home / "cert.pem"],
                    check=True, capture_output=True)
@@ -69,7 +69,7 @@ def served_files(home, sizes, root_file):
 
 
 class Server:
-    """An nginx in the folder `home`, until the end of a with block."""
+    """An nginx in the folder `home`, running until the end of a with block."""
 
     def serve(self, config):
         argv = [program(), "-e", self.home / "error.log", "-p", self.home, "-c", config]
@@ -89,9 +89,9 @@ class Server:
 
 
 class Nginx(Server):
-    """/NAME/FILE is FILE of the directory, /slow/NAME/FILE the same throttled: a NAME for each user
-    keeps their lines in the log apart. With tls also on tls_port, and on h2_port, which speaks HTTP/2;
-    the certificate, of our own making, is cert.pem in `home`."""
+    """/NAME/FILE is FILE of the directory, /slow/NAME/FILE the same but throttled: with a NAME for each
+    user their lines in the log are separate. With tls also on tls_port, and on h2_port, which speaks HTTP/2;
+    the self-signed certificate is cert.pem in `home`."""
 
     def __init__(self, home, files, rate="400k", tls=False):
         self.home, self.port = Path(home), cluster.free_port()
@@ -109,19 +109,19 @@ class Nginx(Server):
         return f"http://127.0.0.1:{self.port}{path}"
 
     def rows(self):
-        """[(uri, bytes sent, bytes of the request, connection, its request number)]"""
+        """[(uri, bytes sent, bytes of the request, connection, number of the request in it)]"""
         return [(uri, *map(int, numbers)) for uri, *numbers, _ in self.log()]
 
     def log(self):
         return [line.split() for line in (self.home / "access.log").read_text().splitlines()]
 
     def seconds(self, prefix):
-        """From each request's first byte to the last one sent of its answer."""
+        """The sum over requests: from the first byte of the request to the last one of its answer."""
         return sum(float(row[-1]) for row in self.log() if row[0].startswith(prefix))
 
     def of(self, prefix):
-        """(requests, bytes sent, bytes of the requests) below a prefix, once no line follows: nginx
-        writes it just after the last byte."""
+        """(requests, bytes sent, bytes of the requests) below a prefix, once the log stops growing: nginx
+        writes a line just after the last byte."""
         before = None
         while True:
             rows = [r for r in self.rows() if r[0].startswith(prefix)]

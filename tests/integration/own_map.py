@@ -1,4 +1,4 @@
-"""An analysis with coffea's WorkItems, but without its Runner: what iris-hep's integration-challenge does.
+"""An analysis with coffea's WorkItems, but without its Runner, as iris-hep's integration-challenge does.
 
     python own_map.py SCHEDULER FILE...     prints a JSON list: one object, as right_run.py does
 """
@@ -33,7 +33,7 @@ def items(files, chunksize=1000, dataset="own"):
 
 
 def process(item, seconds=0.1, fails=-1):
-    """What was read is part of the result; an error is the result."""
+    """The counts of what was read are part of the result; an error is returned as the result."""
     begin, log = time.time(), []
     file = uproot.open(item.filename)
     events = NanoEventsFactory.from_root(file, treepath=item.treename, mode="virtual", access_log=log, schemaclass=BaseSchema,
@@ -51,7 +51,7 @@ def process(item, seconds=0.1, fails=-1):
 
 
 def of_bag(item):
-    """The other shape that is in use there: a pair."""
+    """The other shape used there: a pair."""
     found = process(item)
     return found["out"], found["report"]
 
@@ -61,13 +61,13 @@ def add_pairs(a, b):
 
 
 def truth(report):
-    """What the client gets, in crema's words; columns as coffea's Runner writes them."""
+    """The client's own numbers under crema's names; columns as coffea's Runner writes them."""
     return {"events": report["entries"], "bytesread": report["bytesread"], "processtime": report["processtime"],
             "good": report["chunks"], "columns": sorted({f"{c.branch}-{key_to_tuple(c.buffer_key)[3]}" for c in report["columns"]})}
 
 
 def by_map(watched, todo, fails=-1, kept=None, pure=True):
-    """client.map(), then merges by fours of what has come, as it comes."""
+    """client.map(), then merges results in groups of four as they arrive."""
     chunks = watched.client.map(functools.partial(process, fails=fails), todo, pure=pure, key="process")
     if kept is not None:
         kept.append(chunks)

@@ -1,5 +1,5 @@
 """Debian packages unpacked below build/, without installing them: an installed server would start as a
-service of the machine. Made once, by one process at a time."""
+service of the machine. Unpacked once, by one process at a time."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ BUILD = jobs.ROOT / "build"
 
 @contextlib.contextmanager
 def alone(name):
-    """Only one process of this checkout is in here for `name`."""
+    """Holds a lock: only one process of this checkout runs this block for `name`."""
     BUILD.mkdir(exist_ok=True)
     with open(BUILD / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,8 +1,8 @@
-"""What every reader needs of a page, asked of the browser: names, structure, contrast, room."""
+"""Checks that every page must pass in the browser: names, structure, contrast, layout."""
 
 
 def unnamed(tab):
-    """What takes the focus and has no name in the browser's accessibility tree."""
+    """Elements that take the focus but have no name in the browser's accessibility tree."""
     found = []
     for node in tab.call("Accessibility.getFullAXTree")["nodes"]:
         properties = {p["name"]: p["value"].get("value") for p in node.get("properties", [])}
@@ -15,7 +15,7 @@ def unnamed(tab):
 
 
 def structure(tab):
-    """Complaints about landmarks, headings, ids and tables."""
+    """Errors in landmarks, headings, ids and tables."""
     return tab.run("""(() => {
         const bad = [];
         const all = (s) => [...document.querySelectorAll(s)];
@@ -42,7 +42,7 @@ def structure(tab):
 
 
 def low_contrast(tab):
-    """Texts whose colour is less than 4.5 : 1 from what is behind them (WCAG AA)."""
+    """Texts whose contrast with their background is below 4.5 : 1 (WCAG AA)."""
     return tab.run("""(() => {
         const parts = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
         const light = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
@@ -68,7 +68,7 @@ def low_contrast(tab):
 
 
 def overflowing(tab):
-    """What sticks out of the window, other than inside of something that scrolls."""
+    """Elements that extend beyond the window, except inside scrollable ones."""
     return tab.run("""(() => {
         const width = document.documentElement.clientWidth, found = [];
         if (document.documentElement.scrollWidth > width) found.push(`page ${document.documentElement.scrollWidth} > ${width}`);

@@ -5,7 +5,7 @@ import time
 
 
 def held(path, number):
-    """Runs until the file is there."""
+    """Runs until the file exists."""
     while not os.path.exists(path):
         time.sleep(0.02)
     return number

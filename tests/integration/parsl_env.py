@@ -1,4 +1,4 @@
-"""Parsl beside the tests' own packages: a venv below build/, made once."""
+"""Parsl together with the tests' own packages: a venv below build/, made once."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""An nginx that serves a collector's http side below a path of its own, as jupyter-server-proxy does."""
+"""An nginx that serves a collector's HTTP pages below another path, as jupyter-server-proxy does."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ http {{
 
 
 class PathProxy(nginx.Server):
-    """`host`: what the collector is told that the reader asked for."""
+    """`host`: the Host header that the collector receives."""
 
     def __init__(self, home, to, host="hub.example.org"):
         self.home, self.port = Path(home), cluster.free_port()
@@ -41,6 +41,6 @@ class PathProxy(nginx.Server):
         self.url = f"http://127.0.0.1:{self.port}/user/me/proxy/8991/"
 
     def elsewhere(self):
-        """Paths that were asked for outside of its own."""
+        """Requested paths outside this prefix."""
         paths = [line.split('"')[1].split()[1] for line in (self.home / "access.log").read_text().splitlines()]
         return [path for path in paths if not path.startswith("/user/me/proxy/8991/")]

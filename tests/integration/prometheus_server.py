@@ -58,11 +58,11 @@ class Prometheus:
         return [(row["metric"], row.get("value", row.get("values"))) for row in answer["data"]["result"]]
 
     def value(self, text):
-        """Of the only series; None: there is none."""
+        """The value of the only series; None if there is none."""
         rows = self.query(text)
         assert len(rows) <= 1, rows
         return float(rows[0][1][1]) if rows else None
 
     def has_scraped_since(self, seconds):
-        """A scrape that began after this time of day (s)."""
+        """Whether a scrape began after this time of day (s)."""
         return (self.value("timestamp(crema_build_info)") or 0) > seconds

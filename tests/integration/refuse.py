@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a program on a kernel that lacks some calls: a seccomp filter answers them with an error.
+"""Runs a program as on a kernel that lacks some system calls: a seccomp filter makes them fail.
 
     refuse.py ENOSYS pidfd_open,close_range -- COMMAND...
 
-NAME=ERROR gives one of them another error. The ioctl PIDFD_GET_INFO is refused always, as on kernels before 6.13.
-The filter holds for all that the program starts."""
+NAME=ERROR makes that call fail with another error. The ioctl PIDFD_GET_INFO always fails, as on kernels before 6.13.
+The filter applies to everything that the program starts."""
 
 import ctypes
 import errno
@@ -32,7 +32,7 @@ def code(refused):
     lines = [(LOAD, 0, 0, 0)]  # the call's number
     for number, error in refused.items():
         lines += [(JUMP_EQUAL, 0, 1, number), (RETURN, 0, 0, ERROR | error)]
-    # ioctl of kind 0xff, number 11, whatever its size
+    # ioctl of type 0xff, number 11, any size
     lines += [(JUMP_EQUAL, 0, 4, IOCTL), (LOAD, 0, 0, 24), (AND, 0, 0, 0xFFFF), (JUMP_EQUAL, 0, 1, 0xFF0B),
               (RETURN, 0, 0, ERROR | errno.ENOTTY), (RETURN, 0, 0, ALLOW)]
     return b"".join(struct.pack("HBBI", op, yes, no, k) for op, yes, no, k in lines)

@@ -1,20 +1,20 @@
-"""A TCP relay of the tests' own: stands before a server, counts what passes and holds answers back.
+"""A TCP relay for tests: sits in front of a server, counts the bytes that pass, and delays answers.
 
     with Relay(server.port, delay_s=0.05) as relay:
         ... clients connect to relay.port on 127.0.0.1 ...
         relay.down_bytes, relay.up_bytes, relay.turns, relay.held_seconds()
 
-Each piece that comes from the server is sent on delay_s after it came, whatever else is under way, so
-answers to requests that were sent together are held together. What that made clients wait for is known
+Each piece from the server is sent on delay_s after it arrived, whatever else is in transit, so
+answers to requests that were sent together are delayed together. How long this made clients wait is known
 in two ways: a client with one request at a time waits `turns` times delay_s, and no client waits longer
-than held_seconds(), the time during which at least one answer lay here (those of parallel requests are
+than held_seconds(), the time during which at least one answer was held here (parallel answers are
 not counted twice).
 
-What goes wrong on the way, for connections that stand and for later ones:
-    relay.up_delay_s = 0.2       each piece that goes up waits so long, too
-    relay.up_limit = 5000        a connection breaks off after so many bytes up, wherever that is
-    relay.reset(), relay.cut()   all connections end now, by RST or in good order
-    relay.stop(), relay.go()     nothing passes, and nobody is told; new connections are taken
+Faults on the way, for open connections and for later ones:
+    relay.up_delay_s = 0.2       each piece to the server is delayed this long, too
+    relay.up_limit = 5000        a connection breaks after this many bytes to the server, at any point
+    relay.reset(), relay.cut()   closes all connections now, with RST or in an orderly way
+    relay.stop(), relay.go()     nothing passes, without any error; new connections are accepted
 """
 
 import ctypes
@@ -53,7 +53,7 @@ class Relay:
         self.cut()
 
     def cut(self):
-        """Ends every connection at once; new ones are still taken."""
+        """Closes every connection now; new ones are still accepted."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
@@ -61,12 +61,12 @@ class Relay:
                 _shut(each)
 
     def reset(self):
-        """As cut(), but the other sides are told of an error."""
+        """As cut(), but both ends see an error."""
         with self._lock:
             pairs, self._pairs = self._pairs, []
         for pair in pairs:
             for each in pair:
-                # Connecting to nowhere aborts, whoever is in recv; close() would wait for him.
+                # connect() to AF_UNSPEC aborts it even while a thread is in recv; close() would wait for that thread.
                 ctypes.CDLL(None).connect(each.fileno(), bytes(16), 16)
                 _shut(each)
 
@@ -106,7 +106,7 @@ class Relay:
 class _Connection:
     def __init__(self, relay, client, server):
         self.relay, self.client, self.server = relay, client, server
-        self.asked = False  # something went up since the last piece came down
+        self.asked = False  # data went to the server since its last answer
         self.pieces = queue.SimpleQueue()
         with relay._lock:
             relay.connections += 1

@@ -1,4 +1,4 @@
-"""Runner calls that say themselves what they were: the tasks that they submitted, when Dask ran them, chunks and events.
+"""Runner calls with their own record of what they were: the tasks that they submitted, when Dask ran them, chunks and events.
 
     python right_run.py SCHEDULER USER CALLS FILE...     prints a JSON list, one object for each call
 """
@@ -20,8 +20,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 class Executions(WorkerPlugin):
-    """The workers' own list of what ran: [key, start, stop, whether it ended well], by the clock that Dask reads in the
-    task's thread. Kept for all clients. Workers add their guess at how far ahead the scheduler's clock is: here it is 0."""
+    """The workers' own list of what ran: [key, start, stop, whether it succeeded], by the clock that Dask reads in the
+    task's thread, for all clients. Workers add an estimate of the scheduler's clock offset: here it is 0."""
 
     name = "executions"
 
@@ -47,7 +47,7 @@ def nap(i):
 
 
 class Count(processor.ProcessorABC):
-    """Counts events. `user` makes it another processor for each user."""
+    """Counts events. A different `user` makes a different processor."""
 
     def __init__(self, user="", fail=False, seconds=0.2):
         self.user, self.fail, self.seconds = user, fail, seconds
@@ -67,7 +67,7 @@ class Other(Count):
 
 
 class Meets(Count):
-    """Each chunk ends only when all of `others` have begun one."""
+    """Each chunk ends only when all of `others` have started one."""
 
     def __init__(self, mark, others):
         super().__init__(mark)
@@ -82,7 +82,7 @@ class Meets(Count):
 
 
 class Watched:
-    """A client that remembers the keys which each of its threads submits."""
+    """A client that records the keys that each of its threads submits."""
 
     def __init__(self, client, before_merge=lambda: None):
         self.client, self.local = client, threading.local()
@@ -107,7 +107,7 @@ class Watched:
         return future
 
     def call(self, files, instance, chunksize=1000, **options):
-        """One Runner call; what it was by the client."""
+        """One Runner call as the client sees it."""
         self.local.keys = []
         runner = processor.Runner(executor=processor.DaskExecutor(client=self.client, status=False, retries=0, **options),
                                   schema=BaseSchema, chunksize=chunksize, savemetrics=True, metadata_cache={})
@@ -121,11 +121,11 @@ class Watched:
 
 
 def settle(client, calls):
-    """To each call the executions of its keys within it: its tasks, chunks, and its time from first to last."""
+    """Adds to each call the executions of its keys in its time: tasks, chunks, and the time from the first to the last."""
     ran = executions(client)
     for call in calls:
-        keys = set(call.pop("keys")) or {r[0] for r in ran}  # a graph does not tell its keys: all that ran meanwhile
-        # what a failed call leaves to the scheduler still runs
+        keys = set(call.pop("keys")) or {r[0] for r in ran}  # the keys of a graph are unknown: use everything that ran in the meantime
+        # what a failed call left in the scheduler still runs
         end = call["end"] + (5 if call["error"] else 0)
         mine = [r for r in ran if r[0] in keys and call["begin"] < r[1] < end]
         assert mine, (call, sorted(keys)[:9], [r for r in ran if r[0] in keys], ran[-9:])
@@ -143,7 +143,7 @@ def warm_up():
 
 
 def open_client(address):
-    """The first one of a scheduler brings the plugin."""
+    """The first client of a scheduler registers the plugin."""
     client = Client(address)
     if not any(client.run(lambda dask_worker: "executions" in dask_worker.plugins).values()):
         client.register_plugin(Executions())

@@ -3,7 +3,7 @@
 
     roastcoffea_job.py --scheduler ADDRESS --journal DIR --output FILE --save DIR FILE.root...
 
-What both say goes to FILE, as JSON, and their measurements to DIR/theirs and DIR/crema.
+The results of both go to FILE, as JSON, and their measurements to DIR/theirs and DIR/crema.
 """
 
 import argparse
@@ -23,7 +23,7 @@ FLAG = "_roastcoffea_collect_metrics"
 
 
 class Jets(processor.ProcessorABC):
-    """Sums of whole numbers, with sections by all of roastcoffea's trackers."""
+    """Sums of integers, with sections by all of roastcoffea's trackers."""
 
     @track_metrics
     def process(self, events):
@@ -49,7 +49,7 @@ def fileset(files):
 
 
 def plain(value):
-    """JSON that keeps tuple keys as text and forgets nothing."""
+    """The value for JSON, with tuple keys as text and nothing left out."""
     if isinstance(value, dict):
         return {k if isinstance(k, str) else repr(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -71,7 +71,7 @@ def main():
     found = {}
     with Client(args.scheduler) as client:
         client.wait_for_workers(2, timeout=120)
-        # crema inside, and waiting later: both end their wall time when the job ends.
+        # crema is the inner block and waits later, so both wall times end when the job does.
         with MetricsCollector(client, processor_instance=jets) as theirs:
             found["their_setup"] = time.perf_counter() - theirs.t_start
             with crema.measure(client, processor_instance=jets, dir=args.journal, wait_seconds=0) as ours:
@@ -87,7 +87,7 @@ def main():
         loaded = crema.load(ours.run.id, dir=args.journal)
         found["loaded"] = {"metrics": loaded.metrics, "tasks": len(loaded.tasks), "read_bytes": int(loaded.tasks["read_bytes"].sum()),
                            "first": str(loaded.tasks["start"].min()), "chunks": sorted(loaded.chunks["entrystart"].tolist())}
-        # The same files in more chunks, by the old name and as roastcoffea is called.
+        # The same files in more chunks, with the old class name, called as roastcoffea is.
         with crema.MetricsCollector(client, processor_instance=jets, dir=args.journal) as small:
             small.set_coffea_report(runner(client, args.small)(fileset(args.files), processor_instance=jets))
         found.update(small=small.get_metrics(), small_warning=small.warning, flags=[FLAG in vars(o) for o in (jets, Jets)])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws measurements by every plot function of roastcoffea; runs in the environment of test_roastcoffea.py.
+"""Draws measurements with every plot function of roastcoffea; runs in the environment of test_roastcoffea.py.
 
     roastcoffea_plots.py OUTPUT.json PNGS NAME LOADER FOLDER [NAME LOADER FOLDER ...]
 
-LOADER says whose load_measurement reads the folder: roastcoffea or crema. The first is saved as PNGs, too.
+LOADER selects whose load_measurement reads the folder: roastcoffea or crema. The first is saved as PNGs, too.
 
-Writes {NAME: {function: {lines, bars, points, areas, error}}} of what is in the axes, and all tables as text.
+Writes {NAME: {function: {lines, bars, points, areas, error}}} of the contents of the axes, and all tables as text.
 """
 
 import inspect
@@ -54,7 +54,7 @@ def drawn(figure):
 
 
 def arguments(name, function, metrics):
-    """What the function's first parameters want, by their names."""
+    """Values for the function's first parameters, by their names."""
     known = {"metrics": metrics, "tracking_data": metrics.get("tracking_data"),
              "chunk_metrics": metrics.get("raw_chunk_metrics"), "chunk_info": metrics.get("chunk_info"),
              "span_metrics": metrics.get("raw_span_metrics")}

@@ -1,4 +1,4 @@
-"""Both ends of an agent's connection, written from contract/wire.h, common/auth.h and common/seal.h alone."""
+"""Both ends of an agent's connection, implemented only from contract/wire.h, common/auth.h and common/seal.h."""
 
 import ctypes
 import ctypes.util
@@ -17,11 +17,11 @@ GET_TAG, SET_TAG = 0x10, 0x11
 
 
 class Forged(Exception):
-    """A record that is not the next one of its key."""
+    """A record that is not the next one sealed with its key."""
 
 
 def gcm(key, nonce, head, data, tag=None):
-    """(AES-256-GCM of data, its tag) or, with a tag, the plain data."""
+    """(AES-256-GCM ciphertext, tag) of data or, with a tag, the plaintext."""
     context, n = ctypes.c_void_p(CRYPTO.EVP_CIPHER_CTX_new()), ctypes.c_int()
     out, made = ctypes.create_string_buffer(len(data) + 16), ctypes.create_string_buffer(tag or bytes(TAG), TAG)
     try:
@@ -41,7 +41,7 @@ def gcm(key, nonce, head, data, tag=None):
 
 
 class Direction:
-    """Records of one key, in their order."""
+    """Records sealed with one key, in order."""
 
     def __init__(self, key):
         self.key, self.count = key, 0
@@ -59,14 +59,14 @@ class Direction:
 
 
 def proof_and_keys(token, collector_nonce, agent_nonce, worker, offer=(OLDEST, PROTOCOL), version=PROTOCOL):
-    """(the collector's proof, the key to it, the key to the agent)"""
+    """(the collector's proof, the key for data to it, the key for data to the agent)"""
     start = bytes([*offer, version]) + collector_nonce + agent_nonce + worker
     labels = b"crema proof of the collector", b"crema key to the collector", b"crema key to the agent"
     return [hmac.digest(token, label + b"\0" + start, hashlib.sha256) for label in labels]
 
 
 class Peer:
-    """One end: plain frames at first, sealed ones once there are keys."""
+    """One end: frames are plain at first, and sealed once there are keys."""
 
     def __init__(self, connection):
         self.socket, self.out, self.into = connection, None, None
@@ -81,7 +81,7 @@ class Peer:
         return data
 
     def next(self):
-        """(its header, its payload as it is stored) of the next frame."""
+        """(header, stored payload) of the next frame."""
         if not self.into:
             head = frames.HEAD.unpack(self.read(frames.HEAD.size))
             return head, self.read(head[9])
@@ -90,7 +90,7 @@ class Peer:
         return frames.HEAD.unpack_from(whole), whole[frames.HEAD.size:]
 
     def expect(self, kind):
-        """The map in a frame of this kind (frames.WELCOME ...), and the number in its header."""
+        """The map in the next frame, which must have this type (frames.WELCOME ...), and the number in its header."""
         head, payload = self.next()
         assert head[2] == kind, (head, payload)
         return (msgpack.unpackb(payload) if payload else {}), head[6]
@@ -103,7 +103,7 @@ class Peer:
 
 
 class Agent(Peer):
-    """Proves the token to a collector, or an old one's way (version=1), up to where it may say HELLO."""
+    """Proves the token to a collector, in the old way with version=1, up to the point where it may send HELLO."""
 
     def __init__(self, port, token, worker, version=PROTOCOL):
         super().__init__(socket.create_connection(("127.0.0.1", port), timeout=60))
@@ -127,7 +127,7 @@ class Agent(Peer):
 
 
 class Collector(Peer):
-    """The other end, as far as AUTH; prove() goes on. max=1: of the release before."""
+    """The other end, up to AUTH; prove() continues. newest=1: the previous release."""
 
     def __init__(self, connection, oldest=OLDEST, newest=PROTOCOL):
         super().__init__(connection)
@@ -141,7 +141,7 @@ class Collector(Peer):
         return self.auth_map
 
     def prove(self, token):
-        """token None: it has none. Whatever it is, the frame is sent; keys are there only with one."""
+        """token None: it has none. The frame is sent in any case; keys exist only with a token."""
         agent_nonce = self.auth_map["nonce"]
         if not token or not agent_nonce:
             self.send(frames.frame(frames.PROOF, {"mac": None}))

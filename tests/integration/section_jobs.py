@@ -1,4 +1,4 @@
-"""What test_sections.py runs on workers: parts of known cost, in sections."""
+"""What test_sections.py runs on workers: work of known cost, in sections."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ def spin(seconds):
 
 
 def known(path, packed):
-    """0.3 s of CPU in a, 0.2 s of sleep in b, a file in c, and known bytes unpacked in d within it."""
+    """0.3 s of CPU in a, 0.2 s of sleep in b, a file in c, and known bytes decompressed in d inside it."""
     with crema.section("all"):
         with crema.section("a"):
             spin(0.3)
@@ -53,7 +53,7 @@ def recurse(depth):
 
 
 def suspended():
-    """A generator that is left inside its section, in the middle of another one's."""
+    """A generator that is suspended inside its section, in the middle of another section."""
     def parts():
         with crema.section("generator"):
             yield 1
@@ -109,7 +109,7 @@ def metrics(values):
 
 
 def killed_once(marker, path):
-    """The first time the worker is killed inside of a section."""
+    """The first attempt is killed inside a section."""
     with crema.section("ended"):
         read_whole(path)
     with crema.section("open"):

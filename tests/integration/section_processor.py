@@ -22,7 +22,7 @@ class Sectioned(processor.ProcessorABC):
 
 
 class Timed(processor.ProcessorABC):
-    """Sleeps as long as its dataset says, and times what is around the section."""
+    """Sleeps as long as its dataset requires, and measures the time around the section."""
 
     def __init__(self, sleeps):
         self.sleeps = sleeps
@@ -38,7 +38,7 @@ class Timed(processor.ProcessorABC):
 
 
 class Tracked(processor.ProcessorABC):
-    """Its output holds what roastcoffea's decorators would put there, and what they never would."""
+    """Its output has what roastcoffea's decorators would put there, and what they never would."""
 
     def __init__(self, chunk):
         self.chunk = chunk

@@ -1,7 +1,7 @@
-"""Which process of pytest-xdist runs what, and in which order.
+"""Assigns tests to the processes of pytest-xdist, and orders them.
 
-A file is run by one process, so that its module's fixtures are made once. The files that use the shared cluster are one
-portion: it is made once too, instead of in each process. What takes longest is begun first, so that the processes end together.
+One process runs a whole file, so that its module's fixtures are made once. The files that use the shared cluster are one
+portion, so that this cluster is made only once, too. The longest portions start first, so that the processes end together.
 """
 
 import functools
@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 SHARED = "the shared cluster"
 USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 
-# Half a minute and more of waiting and computing, the longest first. The order is all that depends on it: a file may be missing
-# here. Some of them install packages in a first run: dask_awkward, roastcoffea, pythons.
+# Half a minute or more of waiting and computing, the longest first. It determines only the order: a file may be missing
+# here. Some install packages in the first run: dask_awkward, roastcoffea, pythons.
 LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_http", "test_threads", "test_limits", "test_wall",
            "test_dask_awkward", "test_right_run", "test_kill_all", "test_roastcoffea", "test_xrootd", "test_network",
            "test_heap_held", "test_several_collectors", "test_findings", "test_tutorial", "test_kill", "test_recipes",
@@ -23,13 +23,13 @@ LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_http", "test_thre
            "test_bad_input", "test_compare", "test_pythons", "test_swarm", "test_calibrate", "test_retain", "test_heap",
            "test_big_runs", "test_scripts", "test_silent", "test_suites", "test_sections", "test_page", "test_tls"]
 
-# Of the shared cluster's: escaped names are in all samples of its workers from then on, and reports read these slowly.
+# Last of the shared cluster's: it adds escaped names to all later samples of its workers, which makes reports slower to read.
 LAST = {"test_export_bad"}
 
 
 @functools.cache
 def portion(nodeid):
-    """Its name, of a test."""
+    """The name of a test's portion."""
     file = HERE / Path(nodeid.partition("::")[0]).name
     return SHARED if file.exists() and USES_SHARED.search(file.read_text()) else file.stem
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kills workers, agents and the collector at random while tasks run, and compares the report with what the
-client knows. `scripts/soak` runs it.
+"""Kills workers, agents and the collector at random while tasks run, and compares the report with the client's
+own record. `scripts/soak` runs it.
 
-    soak.py [--minutes N] [--seed N] [--calm]   --calm: kills nothing, and looks for growth only
+    soak.py [--minutes N] [--seed N] [--calm]   --calm: kills nothing, and checks for growth only
 """
 
 import argparse
@@ -30,7 +30,7 @@ STEP, SIZE = 100, 1000  # tasks at once, bytes that each reads
 
 
 def sizes(pid):
-    """(resident bytes without shared memory, descriptors) of a process; None: it has gone."""
+    """(resident bytes without shared memory, descriptors) of a process; None if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         anonymous = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("RssAnon"))
@@ -40,7 +40,7 @@ def sizes(pid):
 
 
 class Killer(threading.Thread):
-    """One victim at a time; whoever was killed is started again by whom that is left to."""
+    """Kills one process at a time; a killed collector is restarted here, a worker by its nanny."""
 
     def __init__(self, procs, rng):
         super().__init__()
@@ -55,7 +55,7 @@ class Killer(threading.Thread):
                 self.enough.wait(self.rng.uniform(0, 3))
                 self.procs.start_collector()
             else:
-                # An agent's command line says whose it is.
+                # An agent's command line has its worker's pid.
                 agents = self.procs.agents()
                 pid = self.rng.choice(agents) if agents else None
                 if pid and kind == "worker":
@@ -76,7 +76,7 @@ class Killer(threading.Thread):
 
 
 def flood(client, name, path, seconds):
-    """Runs tiny tasks for so long; their keys."""
+    """Runs tiny tasks for that many seconds; returns their keys."""
     keys, end = [], time.monotonic() + seconds
     with span(name):
         while time.monotonic() < end:
@@ -88,7 +88,7 @@ def flood(client, name, path, seconds):
 
 
 def check(found, name, keys):
-    """What is wrong, in words: nothing, if all is well."""
+    """A list of errors as text, empty if there are none."""
     tasks = jobs.tasks_of(found, name)
     counted = [t for t in tasks if t["counted"]]
     done, wrong = found["completeness"], []
@@ -108,9 +108,9 @@ def check(found, name, keys):
 
 
 def soak(procs, client, path, seconds, seed=1, calm=False):
-    """The summary as a dictionary; "wrong" is empty if all is well."""
+    """The summary as a dictionary; "wrong" is empty if there are no errors."""
     name, before = "soak", {}
-    # Warm first: what grows then, grows with the work.
+    # Warm up first: later growth then depends on the work.
     flood(client, "warm", path, min(10, seconds / 4))
     watched = {"collector": procs.collector.pid, **{f"agent {i}": pid for i, pid in enumerate(sorted(procs.agents()))},
                **{f"worker {i}": pid for i, pid in enumerate(sorted(client.run(os.getpid).values()))}}

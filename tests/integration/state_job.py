@@ -1,6 +1,6 @@
 """An analysis with a LocalCluster inside, for test_run_state.py: `state_job.py MODE FOLDER [FILE...]`.
 
-It writes what it knows into FOLDER/said, one JSON line each.
+It writes its own record to FOLDER/said, one JSON line each.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-LONG = int(os.environ.get("STATE_LONG", "45"))  # seconds of a task that is no stall
+LONG = int(os.environ.get("STATE_LONG", "45"))  # seconds of a long task that is not stalled
 kept = []
 
 
@@ -24,26 +24,26 @@ def nap(i, seconds=0.2):
 
 
 def keep(i):
-    """As a processor that leaves 48 MB behind with each chunk."""
+    """As a processor that leaks 48 MB with each chunk."""
     kept.append(bytearray(os.urandom(1 << 20)) * 46)
     time.sleep(0.1)
     return i
 
 
 def hang(i, folder):
-    """Waits in C for a lock that nobody gives back."""
+    """Waits in C for a lock that is never released."""
     import threading
 
     if i == 7:
         say(folder, pid=os.getpid(), thread=threading.get_native_id())
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire()  # for ever
+        lock.acquire()  # forever
     return nap(i, 0.05)
 
 
 def drip(i):
-    """Reads a little now and then, as from a slow server."""
+    """Reads a little at intervals, as from a slow server."""
     if i == 7:
         import socket
         import threading
@@ -64,7 +64,7 @@ def compute(i):
 
 
 def die(i, folder):
-    """The worker dies under task 3, the first time."""
+    """Task 3 kills its worker, the first time."""
     if i == 3 and not (Path(folder) / "died").exists():
         (Path(folder) / "died").touch()
         os._exit(1)
@@ -79,7 +79,7 @@ def fail(i):
 
 
 class Trap(Exception):
-    """Whoever runs its code is seen: Dask's own functions do, to pickle and to log it."""
+    """Records the callers of its code: Dask's own functions call it, to pickle and to log it."""
 
     def seen(self):
         with open(self.folder + "/ran", "a") as out:
@@ -104,7 +104,7 @@ class Text(str):
 
 
 def raise_one(i, folder):
-    """Each of these as a task of its own; what a report may say of it is in test_run_state.py."""
+    """Raises each of these in a separate task; test_run_state.py has what a report may contain of it."""
     if i == 0:
         error = Trap("plain text")
         error.folder = folder
@@ -137,7 +137,7 @@ def run(mode, folder, files, client):
         return raise_all(folder, client)
     if mode == "coffea":
         return run_coffea(folder, files, client)
-    late = [0.2] * 24 + [float(os.environ.get("STATE_LATE", 0.2))] * 36  # tasks that are under way however late a report is read
+    late = [0.2] * 24 + [float(os.environ.get("STATE_LATE", 0.2))] * 36  # tasks that still run however late a report is read
     function, args = {"nap": (nap, (late,)), "keep": (keep, ()), "hang": (hang, (folder,)), "compute": (compute, ()), "drip": (drip, ()),
                       "die": (die, (folder,)), "fail": (fail, ()), "cancel": (nap, ())}[mode]
     futures = client.map(function, range(60), *(a if isinstance(a, list) else [a] * 60 for a in args), pure=False, key=mode)

@@ -1,4 +1,4 @@
-"""A processor that raises at one chunk, and keeps where."""
+"""A processor that raises in one chunk, and records where."""
 
 import time
 
@@ -16,7 +16,7 @@ class Failing(ProcessorABC):
 
 
 class Steady(ProcessorABC):
-    """As long for each chunk, whatever else the machine does."""
+    """Takes the same time for each chunk, whatever the machine's other load."""
 
     def process(self, events):
         time.sleep(0.4)

@@ -30,7 +30,7 @@ class Store:
         """A segment that was created `age` seconds ago; said: functions that fill it."""
         made = Journal(self.journal)
         made.path = self.journal / f"{self.now - int(age * 1e9):020}-journal.crema"
-        made.seq, made.real_ns = self.seq, self.now - 10 * DAY * 10**9  # BOOT_NS of all workers
+        made.seq, made.real_ns = self.seq, self.now - 10 * DAY * 10**9  # gives BOOT_NS of all workers
         made.worker(real_ns=made.real_ns)
         for fill in said:
             fill(made)
@@ -39,7 +39,7 @@ class Store:
         return made.path
 
     def copy(self, folder):
-        """The same in another place."""
+        """The same in another folder."""
         other = copy.copy(self)
         other.folder, other.dir, other.journal = folder, folder / "state", folder / "state/journal"
         shutil.copytree(self.dir, other.dir)
@@ -50,7 +50,7 @@ class Store:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
     def list(self):
-        """The runs by the first task's key, and the dropped ones by their ids."""
+        """The runs in order, and the dropped ones, by their ids."""
         done = self.crema("report", "--list", "--json", "-")
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)
@@ -85,7 +85,7 @@ class Collector:
             return answer.read().decode()
 
     def counters(self):
-        """What /metrics counts of workers and tasks, not of the collector itself."""
+        """The counters of workers and tasks in /metrics, without the collector's own."""
         rows = (line.rsplit(" ", 1) for line in self.get("metrics").splitlines() if line[0] != "#")
         return {name: float(value) for name, value in rows if "_total" in name
                 and not name.startswith(("crema_collector", "crema_journal", "crema_run_"))}
@@ -106,7 +106,7 @@ def tasks(age, span, n=3, seconds=10, read=1000, first=1, **said):
 
 
 def totals(age, done, read):
-    """What the worker had done in all."""
+    """The worker's totals up to then."""
     def fill(made):
         made.message([TOTALS, {"boot_ns": BOOT_NS + (10 * DAY - age) * 10**9, "tasks_started": done, "tasks_done": done,
                                "tasks": {"read_bytes": read}, "unattributed": {"read_bytes": 7}}])
@@ -123,14 +123,14 @@ def samples(age, n):
 
 
 def noise(n):
-    """n kB of samples that nothing compresses."""
+    """n kB of samples that do not compress."""
     def fill(made):
         made.message([8, {"boot_ns": 1, "padding": os.urandom(500 * n).hex()}])
     return fill
 
 
 def begun(age, span, first):
-    """The first word of a task: it is under way."""
+    """The first record of a task: it is running."""
     def fill(made):
         said = {"attempt": first, "key": f"{span}_{first}", "key_hash": first, "prefix": "analyse", "span": span,
                 "flags": CHUNK, "status": "running", "start_boot_ns": BOOT_NS + (10 * DAY - age) * 10**9}

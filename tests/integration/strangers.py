@@ -1,4 +1,4 @@
-"""What another user of the same machine can try: functions that are run as uid 65534, and sockets of his."""
+"""What another user of the same machine can try: functions that run as uid 65534, and that user's sockets."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ NOT_ROOT = "another user can be had as root only"
 
 
 def child(function, *args):
-    """Forks a process that is another user's and runs function(*args, pipe's end) in it: (pid, our end)."""
+    """Forks a process of another user and runs function(*args, the pipe's end) in it: (pid, our end)."""
     ours, its = os.pipe()
     pid = os.fork()
     if pid:
@@ -32,7 +32,7 @@ def child(function, *args):
 
 
 def as_stranger(function, *args):
-    """What function(*args) returns to the other user."""
+    """Returns what function(*args) returns when another user runs it."""
     def tell(end):
         os.write(end, pickle.dumps(function(*args)))
 
@@ -45,8 +45,8 @@ def as_stranger(function, *args):
 
 
 class Squatter:
-    """Another user's server on a port: keeps all that it is sent. It answers 401 with the `head` lines, and with `to`
-    it is a relay to the collector on that port, which also keeps the answers."""
+    """Another user's server on a port: keeps everything that it receives. It answers 401 with the `head` lines; with `to`
+    it relays to the collector on that port, and also keeps the answers."""
 
     def __init__(self, port, head=(), to=None, answer=None):
         self.listener = socket.socket()
@@ -93,7 +93,7 @@ class Squatter:
             target.shutdown(socket.SHUT_WR)
 
     def __exit__(self, *_):
-        """Afterwards `heard` holds every byte."""
+        """Afterwards `heard` has every byte."""
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         with os.fdopen(self.ours, "rb") as pipe:

@@ -26,5 +26,5 @@ def forked_with_a_lock():
     lock.acquire()
     child = os.fork()
     if not child:
-        lock.acquire()  # whoever could release it is not in this process
+        lock.acquire()  # the thread that could release it is not in this process
     return os.waitpid(child, 0)

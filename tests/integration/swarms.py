@@ -1,4 +1,4 @@
-"""Runs tests/bench/swarm: simulated workers by the real protocol against a real collector."""
+"""Runs tests/bench/swarm: simulated workers that speak the real protocol to a real collector."""
 
 import json
 import subprocess
@@ -25,14 +25,14 @@ class Swarm(subprocess.Popen):
                              env=procs.env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def result(self):
-        """What it counted; it must have been acknowledged whole."""
+        """Its counts; everything must have been acknowledged."""
         status = self.wait(timeout=200)
         assert status == 0, self.log.read_text()
         return json.loads(self.json.read_text())
 
 
 def segments(directory):
-    """The files of frames below it, in their order; footers have the same names in a folder of their own."""
+    """The files of frames in the directory, in order; footers have the same names in a separate folder."""
     return sorted(path for path in directory.rglob("*.crema") if path.parent.name != "footers")
 
 
@@ -51,7 +51,7 @@ def journaled(directory):
 
 
 def is_whole(parts):
-    """Each number from 0 to the last is there once."""
+    """Each number from 0 to the last occurs once."""
     end = 0
     for seq, count in sorted(parts):
         if seq != end:

@@ -1,4 +1,4 @@
-"""A run's tables as programs read them: CSV by RFC 4180, SQLite, and the JSON made as flat."""
+"""A run's tables as programs read them: CSV by RFC 4180, SQLite, and the JSON, flattened."""
 
 import json
 
@@ -7,7 +7,7 @@ TABLES = ("workers", "tasks", "chunks", "files", "codecs", "servers", "findings"
 
 
 def flat(row):
-    """A row of the JSON as the tables have it: members of objects joined to their name by '_'."""
+    """A row of the JSON as in the tables: members of objects are prefixed with the object's name and '_'."""
     found = {}
     for name, value in row.items():
         if isinstance(value, dict):
@@ -18,7 +18,7 @@ def flat(row):
 
 
 def same(value, cell):
-    """Exactly: whole numbers as whole numbers, real ones to the last bit, lists as JSON."""
+    """Exactly: integers as integers, floating-point numbers bit for bit, lists as JSON."""
     if isinstance(value, list):
         return json.loads(cell) == value
     if isinstance(value, str) or value is None:
@@ -37,7 +37,7 @@ def json_rows(report, table):
 
 def records(path):
     """RFC 4180, strictly: CRLF, quotes doubled inside quotes, no quote outside. A cell without quotes is
-    (text, False), one with them (text, True)."""
+    (text, False), one with quotes (text, True)."""
     text, at, row = path.read_bytes().decode("utf-8"), 0, []
     while at < len(text):
         quoted = text[at] == '"'
@@ -65,7 +65,7 @@ def records(path):
 def typed(cell, quoted, kind):
     if quoted:
         assert kind in ("TEXT", "")
-        return cell[1:] if cell.startswith("'") else cell  # a ' keeps a spreadsheet from running it
+        return cell[1:] if cell.startswith("'") else cell  # a ' keeps a spreadsheet from evaluating it
     if cell == "":
         return None
     assert kind != "TEXT"
@@ -79,7 +79,7 @@ def typed(cell, quoted, kind):
 
 
 def read_csv(folder, table):
-    """Rows by the types that columns.csv tells."""
+    """Rows with the types of columns.csv."""
     _, *columns = records(folder / "columns.csv")
     types = {c[1][0]: c[2][0] for c in columns if c[0][0] == table}
     header, *rows = records(folder / f"{table}.csv")
@@ -94,12 +94,12 @@ def read_sql(db, table):
 
 
 def check(report, table, rows):
-    """Every number and name of the JSON in its column, and no column that the JSON does not have."""
+    """Every number and name of the JSON is in its column, and there are no other columns."""
     wanted = json_rows(report, table)
     assert len(rows) == len(wanted)
     for row, want in zip(rows, wanted):
         assert row.pop("run") == report["run"]
-        # of an object that is null, and of what a row of imports does not say
+        # members of an object that is null, and values that rows of imports do not have
         absent = set(row) - set(want)
         assert not any(row[name] is not None for name in absent)
         assert table == "files" or all(name.startswith(("goodbye_", "host_sample_")) for name in absent), absent

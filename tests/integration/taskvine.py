@@ -24,7 +24,7 @@ def execute(*command, cwd=None):
 
 
 def build():
-    """The folder that it is installed in."""
+    """Builds it; returns the folder in which it is installed."""
     source = archive()
     mark = hashlib.sha256(source.read_bytes()).hexdigest() + sys.version
     done = PLACE / "mark"
@@ -44,7 +44,7 @@ def build():
 
 
 def environment(prefix):
-    """What manager and worker need: the module, and programs, this Python first among them."""
+    """What manager and worker need: the module, and a PATH with this Python first."""
     purelib = next(prefix.glob("lib/python3*/site-packages"))
     path = os.pathsep.join([str(Path(sys.executable).parent), str(prefix / "bin"), os.environ["PATH"]])
     return {"PATH": path, "PYTHONPATH": os.pathsep.join([str(purelib), os.environ.get("PYTHONPATH", "")])}

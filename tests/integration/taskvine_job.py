@@ -1,4 +1,4 @@
-"""The example's analysis on TaskVine, with a worker of its own; the worker's program is an argument.
+"""The example's analysis on TaskVine, which starts a worker; the worker's command is an argument.
 
     taskvine_job.py --files F... --output OUT.json --port N -- WORKER...
 """
@@ -26,7 +26,7 @@ def main():
     from coffea import processor
     from coffea.nanoevents import NanoAODSchema
 
-    cloudpickle.register_pickle_by_value(ttbar)  # tasks run elsewhere, without our path
+    cloudpickle.register_pickle_by_value(ttbar)  # tasks run without our module path
     NanoAODSchema.warn_missing_crossrefs = False
     with tempfile.TemporaryDirectory() as space, open(args.output + ".worker", "w") as log:
         worker = subprocess.Popen([*args.worker, "-t", "120", "-s", space, "--cores", "2", "127.0.0.1", str(args.port)],

@@ -1,5 +1,5 @@
-"""A program on a real pseudo-terminal, its screen as pyte, a terminal in Python, understands it (TERM=linux; of xterm's
-sequences it lacks some)."""
+"""A program on a real pseudo-terminal. pyte, a terminal emulator in Python, interprets its screen (TERM=linux: pyte lacks
+some of xterm's sequences)."""
 
 import fcntl
 import os
@@ -18,12 +18,12 @@ class Terminal:
     def __init__(self, argv, lines=30, columns=100, env=None):
         self.screen = pyte.Screen(columns, lines)
         self.stream = pyte.ByteStream(self.screen)
-        self.bytes = b""  # all that the program has written
+        self.bytes = b""  # everything that the program has written
         self.fd, other = pty.openpty()
         self._set_size(lines, columns)
         self.process = subprocess.Popen(
             [str(a) for a in argv], stdin=other, stdout=other, stderr=subprocess.PIPE,
-            # what another terminal left there must not count
+            # ignore what another terminal left in the environment
             env={**os.environ, "TERM": "linux", "COLUMNS": "80", "LINES": "24", **(env or {})}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         self.modes = termios.tcgetattr(self.fd)
@@ -50,11 +50,11 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def read(self, seconds=0.2):
-        """Takes in what comes within this time."""
+        """Reads what arrives within this time."""
         if select.select([self.fd], [], [], seconds)[0]:
             try:
                 data = os.read(self.fd, 65536)
-            except OSError:  # the program has gone
+            except OSError:  # the program has ended
                 return
             self.bytes += data
             self.stream.feed(data)
@@ -78,7 +78,7 @@ class Terminal:
         raise AssertionError(f"no {what} on the screen:\n{self.text()}\n{self.process.poll()}")
 
     def end(self, seconds=30):
-        """The exit status, while the rest is read."""
+        """The exit status; reads the remaining output meanwhile."""
         limit = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < limit:
             self.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wheel for the other machine, and its unit and shim tests in an emulator. Twenty minutes of compiling the first time:
+"""The wheel for aarch64, and its unit and shim tests in an emulator. The first run compiles for twenty minutes, so this is
 a matrix cell."""
 
 import os
@@ -13,9 +13,9 @@ import packages
 import pytest
 from test_package import BUILD_SECONDS, right
 
-TRIES = 3  # as tests/run-programs gives the shim's
+TRIES = 3  # as in tests/run-programs for the shim's tests
 
-# What the emulator does not do as Linux does, and the tests that ask it for that.
+# How the emulator differs from Linux, and the tests that depend on it.
 EMULATED = {
     "madvise() does nothing: a forked child keeps what it should find wiped": {
         "a_forked_child_is_dormant", "arming_fails_cleanly_under_a_file_limit", "a_full_arena_says_so"},
@@ -36,7 +36,7 @@ EMULATED = {
 
 @pytest.fixture(scope="module")
 def libs():
-    """What it is built with, and the programs in its folder crema."""
+    """The libraries it is built with, and the programs in their folder crema."""
     signal.alarm(BUILD_SECONDS)  # instead of the usual hang limit
     right([cluster.ROOT / "scripts" / "package", "wheel-aarch64"], timeout=BUILD_SECONDS)
     return cluster.BUILD / "package" / "aarch64"
@@ -55,7 +55,7 @@ def test_wheel(libs, tmp_path):
 
 
 def outcome(program, emulator):
-    """(what passed, what failed) of a test program; it may not end before all of them were run."""
+    """(what passed, what failed) of a test program, which must have run all its tests."""
     done = subprocess.run([*emulator, program], cwd=program.parent.parent.parent, capture_output=True, text=True,
                           errors="replace", stdin=subprocess.DEVNULL, timeout=600)
     text = done.stdout + done.stderr
@@ -78,7 +78,7 @@ def test_in_an_emulator(libs):
     assert len(programs) == sum(1 for kind in ("unit", "shim") for _ in (cluster.ROOT / "tests" / kind).glob("test_*.c"))
     passed, failed = set(), set()
     for program in programs:
-        if program.name == "test_blocked":  # loads libunwind8, which Debian has for that machine only
+        if program.name == "test_blocked":  # loads libunwind8, which Debian has only for aarch64 itself
             continue
         for _ in range(TRIES):
             ok, wrong = outcome(program, emulator)

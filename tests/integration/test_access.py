@@ -1,5 +1,5 @@
-"""What leaves the workers and who may read it: hidden names, file modes, and secrets that must be nowhere. One real
-cluster under umask 0, with canaries in its token, environments and arguments; all that was written is searched."""
+"""What leaves the workers and who may read it: hidden names, file modes, and secrets that must not appear anywhere. One real
+cluster under umask 0, with canaries in its token, environments and arguments; all its output is searched."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ PAGES = ("", "status.json", "live.json", "metrics", "data.json", "report.json", 
 
 
 def inflated(path):
-    """The payloads of a file of frames, as they were before they were compressed."""
+    """The payloads of a file of frames, decompressed."""
     data, at, out = path.read_bytes(), 0, []
     while at + HEAD.size <= len(data):
         fields = HEAD.unpack(data[at:at + HEAD.size])
@@ -81,7 +81,7 @@ def ran(tmp_path_factory, homes):
                 url = f"http://127.0.0.1:{procs.http_port}/"
                 made.pages = {page: urllib.request.urlopen(url + page, timeout=60).read() for page in PAGES}
                 made.top = crema(made, "top", "--once", "--http", f"127.0.0.1:{procs.http_port}").stdout.encode()
-                # one whose names are not hidden is refused, and keeps its records
+                # a worker whose names are not hidden is refused, and keeps its records
                 procs.start_worker(env={"XDG_STATE_HOME": str(base / "open"), "SECRET": ENVIRONMENT})
                 client.wait_for_workers(3, timeout=120)
                 other = next(w for w in client.scheduler_info()["workers"] if w not in workers)
@@ -107,7 +107,7 @@ def crema(made, *args):
 
 
 def everything(ran):
-    """{what: bytes} of all that crema wrote or said, but what the refused agent keeps."""
+    """{what: bytes} of everything that crema wrote or printed, except what the refused agent keeps."""
     found = {f"page /{name}": text for name, text in ran.pages.items()}
     found.update({"top": ran.top, "tables": ran.tables, "collect.log": ran.procs.collector.text().encode()})
     for path in (*ran.procs.journal.rglob("*"), *ran.out.rglob("*"), *(ran.base / "home").rglob("*")):
@@ -118,7 +118,7 @@ def everything(ran):
 
 
 def test_names_are_hidden_everywhere(ran):
-    """They are in the spool of the agent that was refused: so the search would find them."""
+    """The names are in the spool of the refused agent, so the search would find them."""
     for what, text in everything(ran).items():
         assert NAME.encode() not in text and KEY.encode() not in text, what
         assert not any(fnv1a(f"analyse-{KEY}-{i}") in text for i in range(2)), what
@@ -127,7 +127,7 @@ def test_names_are_hidden_everywhere(ran):
 
 
 def test_sums_stay(ran):
-    """Two workers read one file: one row, and its name is no plain hash."""
+    """Two workers read one file: it has one row, and its name is not a plain hash."""
     (row,) = [f for f in ran.found["files"] if f["read_bytes"] >= SIZE]
     assert row["read_bytes"] == 2 * SIZE and row["path"].startswith("file-") and len(row["path"]) == 21
     keys = {task["key"] for task in ran.found["tasks"]}
@@ -143,7 +143,7 @@ def test_secrets_are_nowhere(ran):
     for what, text in places.items():
         for secret in (TOKEN, ENVIRONMENT, ARGUMENT):
             assert secret.encode() not in text, (secret, what)
-    assert KEY.encode() in ran.shared  # the search finds what is there
+    assert KEY.encode() in ran.shared  # proves that the search works
     worker = ran.procs.workers[0]
     assert any(ARGUMENT in word for word in worker.args)
 

@@ -1,5 +1,5 @@
-"""Between a real agent and its collector: who has the port but not the token learns nothing, keeps nothing, changes
-nothing; the records wait in the spool and arrive, each once, when the right collector answers."""
+"""Between a real agent and its collector: a process that has the port but not the token learns nothing, keeps nothing, and
+changes nothing; the records wait in the spool and arrive, each once, when the right collector answers."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ class Site:
         self.keys = []
 
     def tasks(self, n):
-        """Runs so many in a span of their own."""
+        """Runs n tasks in a separate span."""
         keys = [jobs.unique("stranger") for _ in range(n)]
         with span("strangers"):
             futures = [self.client.submit(faults.count_up, i, key=key, pure=False) for i, key in enumerate(keys)]
@@ -29,7 +29,7 @@ class Site:
         self.keys = keys
 
     def once_each(self):
-        """Each of the last tasks is in the report, once, and nothing is missing of any."""
+        """Each of the last tasks is in the report once, and nothing is missing."""
         def all_there(found):
             return len(jobs.tasks_of(found, "stranger")) >= len(self.keys)
 
@@ -67,7 +67,7 @@ def site(tmp_path_factory, homes):
     ("squat", "wrong token", NOT_KNOWN), ("without_token", "wrong token", NOT_KNOWN),
     ("old_release", "", "the collector speaks versions 1 to 1 of the protocol, this agent 2; use the same release")])
 def test_a_squatter_hears_a_nonce(site, way, rest, words):
-    """No HELLO, no DATA, nothing sealed: a version and a random number, and why the agent goes."""
+    """No HELLO, no DATA, nothing sealed: only a version and a random number, and the reason why the agent leaves."""
     if site.log.exists():
         site.log.unlink()
     site.between.change(getattr(site.between, way))
@@ -88,7 +88,7 @@ def test_a_squatter_hears_a_nonce(site, way, rest, words):
 
 @pytest.mark.parametrize("way", ["squat", "without_token"])
 def test_the_doctor_says_it_too(site, way):
-    """A collector with a wrong proof, and one that has no token at all."""
+    """A collector with a wrong proof, and one without any token."""
     site.between.change(getattr(site.between, way))
     done = subprocess.run([site.procs.build / "crema", "doctor", "--json", "--http", f"127.0.0.1:{site.procs.http_port}"],
                           env=site.procs.env, capture_output=True, text=True, timeout=120)
@@ -101,7 +101,7 @@ def test_the_doctor_says_it_too(site, way):
 
 
 def test_somebody_elses_collector(site, tmp_path):
-    """`crema collect --insecure` of another user, with a token of its own, on the port."""
+    """`crema collect --insecure` of another user, with another token, on the port."""
     (tmp_path / "token").write_text("another-token-that-is-long-enough\n")
     (tmp_path / "token").chmod(0o600)
     port = cluster.free_port()
@@ -124,7 +124,7 @@ def test_somebody_elses_collector(site, tmp_path):
 @pytest.mark.parametrize("kind, reason", [("changed", "bad_seal"), ("twice", "bad_seal"), ("left out", "bad_seal"),
                                           ("swapped", "bad_seal"), ("answer", None)])
 def test_a_relay_changes_nothing(site, kind, reason):
-    """What it does ends the connection, whichever it is, and the next one takes up where it was."""
+    """Every change ends the connection, and the next connection continues from there."""
     before, faults_before = site.refused(), site.between.faults
     site.between.change(site.between.fault(kind))
     site.tasks(30)
@@ -138,7 +138,7 @@ def test_a_relay_changes_nothing(site, kind, reason):
 
 
 def test_a_relay_cannot_speak(site):
-    """The whole handshake passes through its hands, and it still has nothing to say."""
+    """It relays the whole handshake, and still cannot send anything that is accepted."""
     before = site.refused()
     site.between.forged = []
     site.between.change(site.between.speak_itself)
@@ -152,7 +152,7 @@ def test_a_relay_cannot_speak(site):
 
 
 def test_nothing_can_be_read(site):
-    """Names that are sent come in no byte that passes."""
+    """Names that are sent do not appear in the bytes that pass."""
     passed = []
 
     def tap(n, record):

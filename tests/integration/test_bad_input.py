@@ -1,4 +1,4 @@
-"""What is wrong is said in one line with exit status 1, and nothing else is lost."""
+"""Errors are reported in one line with exit status 1, and nothing else is lost."""
 
 import os
 import random
@@ -33,7 +33,7 @@ def send(port, data):
             while s.recv(4096):
                 pass
         except OSError:
-            pass  # cut off: that is what garbage deserves
+            pass  # the connection is closed, as it should be for garbage
 
 
 GARBAGE = {
@@ -61,7 +61,7 @@ def test_garbage_on_the_port(new_cluster, data):
 
 @pytest.fixture
 def journal(new_cluster, data):
-    """A finished run with its collector stopped."""
+    """A finished run whose collector has stopped."""
     procs = new_cluster()
     with jobs.measured(procs) as client:
         jobs.submit(procs, client, "kept", jobs.read_whole, data["zstd"])
@@ -74,7 +74,7 @@ def segments(procs):
 
 
 def test_truncated_journal(journal):
-    """The tail is named in one line; what stands before it is reported."""
+    """The damaged tail is reported in one line, and everything before it is still reported."""
     largest = segments(journal)[-1]
     size = largest.stat().st_size
     os.truncate(largest, size - 7)
@@ -88,7 +88,7 @@ def test_truncated_journal(journal):
 
 
 def test_damaged_journal(journal):
-    """Every kind of damage: an answer or one line, never a crash."""
+    """Every kind of damage gives a report or one line, never a crash."""
     largest, rng = segments(journal)[-1], random.Random(5)
     good = largest.read_bytes()
     for _ in range(20):
@@ -113,7 +113,7 @@ def test_directory_that_is_none(new_cluster, tmp_path):
 
 
 def test_unreadable_directory(new_cluster):
-    """As a user without rights: root, who could read it, becomes nobody and takes the program along."""
+    """As a user without privileges: root, which could read it, switches to nobody and copies the program."""
     procs = new_cluster()
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)

@@ -1,4 +1,4 @@
-"""Tasks do under the preload what they do without: results, exceptions, children, threads."""
+"""Tasks behave under the preload as they do without: results, exceptions, children, threads."""
 
 import asyncio
 
@@ -58,7 +58,7 @@ def use_threads():
 
 
 def take_signal():
-    """Tasks run beside the main thread, so the signal goes to a child with a handler."""
+    """Tasks do not run in the main thread, so the signal goes to a child with a handler."""
     import subprocess
     import sys
 
@@ -143,7 +143,7 @@ def test_same_key_in_two_runs(shared):
 
 
 def test_python_dev_mode(new_cluster, data):
-    """Other allocators and more checks. No coffea: awkward does not import in this mode."""
+    """Other allocators and more checks. Without coffea, as awkward cannot be imported in this mode."""
     procs = new_cluster()
     procs.start_collector()
     procs.start_scheduler()
@@ -157,12 +157,12 @@ def test_python_dev_mode(new_cluster, data):
 
 
 def limited(_output, env):
-    """A limit on the size of files, smaller than any shared memory; for the worker only."""
+    """A file size limit smaller than any shared memory, for the worker only."""
     return ["prlimit", "--fsize=1000000", "env", *(f"{name}={value}" for name, value in env.items())]
 
 
 def test_file_size_limit(new_cluster, data):
-    """The worker runs on, with at most one line about it."""
+    """The worker continues, with at most one line about it."""
     procs = new_cluster()
     procs.start_collector()
     procs.start_scheduler()
@@ -176,7 +176,7 @@ def test_file_size_limit(new_cluster, data):
 
 @pytest.mark.parametrize("processes", [True, False])
 def test_local_cluster(new_cluster, data, serial, tmp_path, processes):
-    """LocalCluster in a program that runs under the preload, its workers as processes or threads."""
+    """LocalCluster in a program that runs under the preload, with workers as processes or threads."""
     import subprocess
     import sys
 

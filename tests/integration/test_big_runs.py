@@ -1,5 +1,5 @@
 """Reports of runs with very many tasks: the right sums in bounded memory. The journal is made by
-tests/bench/make_journal, which says how many tasks there are and what fails."""
+tests/bench/make_journal, which defines how many tasks there are and which fail."""
 
 import json
 import resource
@@ -14,7 +14,7 @@ import pytest
 from stores import Store
 
 MIB = 1 << 20
-FAIL_EVERY = 1000  # make_journal's
+FAIL_EVERY = 1000  # as in make_journal
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def report(journal, memory, *options):
 
 
 def crema(command, journal, memory, *options):
-    """Standard output of a command that the kernel gives no more private memory than that."""
+    """Standard output of a command whose private memory the kernel limits."""
     done = subprocess.run(["prlimit", f"--data={memory}", cluster.BUILD / "crema", command, "--dir", journal, *options],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -37,7 +37,7 @@ def crema(command, journal, memory, *options):
 
 
 def check_text(text, tasks):
-    """Each 1,000th attempt fails and is tried again."""
+    """Every 1,000th attempt fails and is retried."""
     failed = tasks // FAIL_EVERY
     assert f"{tasks} of {tasks + failed} attempts at tasks counted, {failed} wasted" in text
 
@@ -52,7 +52,7 @@ def journal(maker, tmp_path_factory):
     return make(maker, tmp_path_factory.mktemp("big") / "journal", 50_000, 10)
 
 
-PART = 8 * MIB + 500 * MIB // 20  # of what 1,000,000 may take, and the libraries' own
+PART = 8 * MIB + 500 * MIB // 20  # a twentieth of what 1,000,000 tasks may take, plus the libraries' own
 
 
 def test_text_in_bounded_memory(journal):
@@ -60,13 +60,13 @@ def test_text_in_bounded_memory(journal):
 
 
 def test_too_little_memory_is_said(journal):
-    """The limit is one: less than half of it is not enough, and one line says so."""
+    """The limit is effective: less than half of it is not enough, and one line reports that."""
     with pytest.raises(AssertionError, match="cannot allocate memory"):
         report(journal, PART // 2)
 
 
 def test_json_in_bounded_memory(journal):
-    """Written as a stream: it is far larger than the memory it needs, and its sums are those of its rows."""
+    """Written as a stream: it is far larger than the memory it needs, and its sums equal those of its rows."""
     text = report(journal, PART, "--json", "-")
     assert len(text) > 4 * PART
     found = json.loads(text)
@@ -78,7 +78,7 @@ def test_json_in_bounded_memory(journal):
 
 
 def test_many_runs_are_listed(maker, tmp_path):
-    """Twenty spans, each with an equal part of the tasks: read at once, one by one, and a few at a time."""
+    """Twenty spans with equal parts of the tasks: read at once, one by one, and a few at a time."""
     journal = make(maker, tmp_path / "journal", 2000, 2, 20)
     text = report(journal, PART, "--list", "--json", "-")
     assert [r["num_tasks"] for r in json.loads(text)["runs"]] == [100] * 20
@@ -88,12 +88,12 @@ def test_many_runs_are_listed(maker, tmp_path):
 
 @pytest.fixture(scope="module")
 def many(maker, tmp_path_factory):
-    """Twenty runs, five times what has room in PART."""
+    """Twenty runs, five times as much as fits in PART."""
     return make(maker, tmp_path_factory.mktemp("many") / "journal", 100_000, 5, 20)
 
 
 def test_the_list_takes_the_memory_of_a_few_runs(many):
-    """The limit is one: read whole it does not fit."""
+    """The limit is effective: the whole journal does not fit."""
     listed = json.loads(report(many, PART, "--list", "--json", "-", "--read-whole", "8M"))["runs"]
     assert [r["num_tasks"] for r in listed] == [5000] * 20 and [r["num_attempts"] for r in listed] == [5005] * 20
     assert [r["total_events"] for r in listed] == [5000 * 50_000] * 20
@@ -102,7 +102,7 @@ def test_the_list_takes_the_memory_of_a_few_runs(many):
 
 
 def test_one_run_of_many_in_its_own_memory(many):
-    """The journal holds twenty times as much."""
+    """The journal is twenty times as large."""
     journal = many
     listed = json.loads(report(journal, 4 * PART, "--list", "--json", "-"))["runs"]
     for run in (listed[-1]["run"], listed[7]["run"]):
@@ -114,7 +114,7 @@ def test_one_run_of_many_in_its_own_memory(many):
 
 
 def test_two_runs_of_many_are_compared_in_their_own_memory(many):
-    """The limit is one: read whole they do not fit."""
+    """The limit is effective: the whole journal does not fit."""
     names = "00000000-0000-4000-8000-000000000003", "last"
     found = json.loads(crema("compare", many, PART, "--json", "-", "--read-whole", "1", *names))["runs"]
     assert [(r["num_chunks"], r["total_events"]) for r in found] == [(5000, 5000 * 50_000)] * 2 and found[0]["run"] < found[1]["run"]
@@ -123,7 +123,7 @@ def test_two_runs_of_many_are_compared_in_their_own_memory(many):
 
 
 def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):
-    """The limit is one, and the stack of the thread that syncs: read whole they do not fit."""
+    """The limit, which includes the stack of the thread that syncs, is effective: the whole journal does not fit."""
     store, start = Store(tmp_path), int(time.time()) - 2 * 86_400
     journal = make(maker, store.journal, 40_000, 2, 4, start)
     (made,) = journal.glob("*-journal.crema")
@@ -141,7 +141,7 @@ def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):
 
 
 def cpu_seconds(argv):
-    """User time of a command."""
+    """User CPU time of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
@@ -156,15 +156,15 @@ def growing(maker, tmp_path_factory):
 @pytest.mark.parametrize("options", [(), ("--json", "/dev/null"), ("--html", "/dev/null"), ("--list",)],
                          ids=["text", "json", "html", "list"])
 def test_time_grows_as_the_tasks_do(growing, options):
-    """Four times as many tasks and workers take four times as long; what compares each with each takes 16 times. The least of
-    three pairs: what else the machine does is hardly in it."""
+    """Four times as many tasks and workers take four times as long; comparing each with each would take 16 times. The least of
+    three pairs hardly depends on the machine's other load."""
     pairs = [[cpu_seconds([cluster.BUILD / "crema", "report", "--dir", journal, *options]) for journal in growing] for _ in range(3)]
     assert min(four / once for once, four in pairs) < 6, pairs
 
 
 @pytest.mark.matrix
 def test_the_page_of_a_million_tasks(million, tmp_path):
-    """The live page's data within the server's limit, and its charts in a browser."""
+    """The live page's data is within the server's limit, and a browser draws its charts."""
     store = Store(tmp_path)
     shutil.copytree(million, store.journal)
     with store.collect() as collector, browser.Browser(tmp_path / "chromium") as tab:

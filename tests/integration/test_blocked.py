@@ -1,4 +1,4 @@
-"""Long waits of tasks and the native stacks they came from: waits from functions with known names."""
+"""Long waits of tasks and the native stacks of their callers: waits in functions with known names."""
 
 import ctypes
 import http.server
@@ -27,7 +27,7 @@ def call(library, name, *args):
 
 
 def hold_gil(library, ms):
-    """A thread of the process sleeps with the interpreter's lock while the task needs it."""
+    """A thread sleeps while it holds the interpreter's lock and the task needs it."""
     holder = threading.Thread(target=ctypes.PyDLL(library).known_sleep, args=(ctypes.c_long(ms),))
     holder.start()
     holder.join()
@@ -35,7 +35,7 @@ def hold_gil(library, ms):
 
 
 def get(url):
-    """Over fsspec's event loop: the task waits for a lock while the loop waits for the answer."""
+    """Through fsspec's event loop: the task waits for a lock while the loop waits for the answer."""
     import fsspec
 
     begin = time.monotonic_ns()
@@ -44,7 +44,7 @@ def get(url):
 
 
 def throw(library):
-    """(caught exceptions, the unwinder's library, is libunwind in the process?)"""
+    """(caught exceptions, the unwinder's library, is libunwind loaded?)"""
     loaded = ctypes.CDLL(library)
     loaded.unwinder.restype = ctypes.c_char_p
     maps = open("/proc/self/maps").read()
@@ -68,7 +68,7 @@ def throwing(tmp_path_factory):
 
 
 class Late:
-    """A server that answers each request after a while."""
+    """A server that answers each request late."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -102,7 +102,7 @@ class LateAnswer(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def blocked(tmp_path_factory, homes, disk, library, throwing):
-    """Every kind of wait once, as a task of its own; gives the report and {prefix: ns the call took}."""
+    """Every kind of wait once, in a separate task; the report and {prefix: ns the call took}."""
     import cluster
 
     home = tmp_path_factory.mktemp("blocked")
@@ -201,7 +201,7 @@ def test_an_answer_that_an_event_loop_waits_for_is_told(blocked, cell):
 
 
 def test_what_is_told_is_what_the_task_was_charged(blocked):
-    """One wait of one class: the record says what the task's counter says."""
+    """One wait of one class: the record agrees with the task's counter."""
     report, _ = blocked
     for prefix, name in (("on_file", "storage_wait_seconds"), ("on_socket", "network_wait_seconds")):
         task, = jobs.tasks_of(report, prefix)
@@ -237,7 +237,7 @@ def test_turned_off_nothing_is_told(blocked):
 
 
 def test_exceptions_of_cpp_keep_their_unwinder(blocked):
-    """Of a library that is loaded after libunwind was."""
+    """C++ exceptions of a library that is loaded after libunwind."""
     caught, unwinder, there = blocked[1]["throwing"]
     assert there
     assert caught == 1000
@@ -245,7 +245,7 @@ def test_exceptions_of_cpp_keep_their_unwinder(blocked):
 
 
 def test_the_sums_close(blocked):
-    """Every long wait has its record, and none is told of twice."""
+    """Every long wait has its record, and none is reported twice."""
     report, _ = blocked
     told = report["completeness"]["long_waits"]
     assert told["threshold_seconds"] == THRESHOLD_MS / 1e3

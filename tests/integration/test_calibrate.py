@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`crema doctor --calibrate` on file systems that are proven, provable and wrong; and what workers make of its verdicts:
+"""`crema doctor --calibrate` on file systems that are proven, provable and wrong; and how workers apply its verdicts:
 a task's bytes against what the loop device read."""
 
 import contextlib
@@ -34,7 +34,7 @@ def run(command):
 
 @contextlib.contextmanager
 def mounted(image, point, options="loop"):
-    """The image at point; a skip where this machine allows no loop devices."""
+    """Mounts the image at point; skips the test if this machine does not allow loop devices."""
     point.mkdir(exist_ok=True)
     if subprocess.run(["mount", "-o", options, image, point], env=TOOLS, capture_output=True).returncode:
         pytest.skip("no loop devices of our own on this machine")
@@ -46,7 +46,7 @@ def mounted(image, point, options="loop"):
 
 @pytest.fixture(scope="module")
 def place(disk, tmp_path_factory):
-    """A folder on a real disk, and files: of bytes that cannot be compressed, and of text."""
+    """A folder on a real disk with files of incompressible bytes and of text."""
     folder = disk / "calibrate"
     (folder / "files").mkdir(parents=True)
     (folder / "files" / "big").write_bytes(random.Random(1).randbytes(12 * MB))
@@ -70,7 +70,7 @@ def image(place, kind, size="400M"):
 
 
 def calibrate(path, state, code=0):
-    """Its lines and the last one, which is the verdict or what prevented it."""
+    """Its lines, and the last one separately: the verdict, or the reason why there is none."""
     env = {**TOOLS, "XDG_STATE_HOME": str(state)}
     done = subprocess.run([cluster.BUILD / "crema", "doctor", "--json", "--calibrate", path], env=env, capture_output=True,
                           text=True, timeout=300)
@@ -99,7 +99,7 @@ def test_charges_that_are_right(place, tmp_path, kind):
 
 
 def test_overlay_is_as_its_layers(place, tmp_path):
-    """What is written goes to the upper layer: the verdict is printed, not kept."""
+    """Writes go to the upper layer: the verdict is printed, but not kept."""
     for name in ("lower", "upper", "work", "point"):
         (place / name).mkdir()
     try:
@@ -116,7 +116,7 @@ def test_overlay_is_as_its_layers(place, tmp_path):
 
 
 def test_fuse_is_charged_to_its_server(place, tmp_path):
-    """bindfs reads all of it, and the reading thread is charged nothing."""
+    """bindfs does all the reading, and the thread that reads is charged nothing."""
     point = tmp_path / "point"
     point.mkdir()
     with contextlib.ExitStack() as stack:
@@ -171,7 +171,7 @@ def device_of(path):
 
 
 def read_cold(procs, client, path, name):
-    """The task, and what the file's device read meanwhile."""
+    """The task, and what the file's device read in the meantime."""
     cold.drop(str(path))
     read, before = device_of(path), device_of(path)()
     _, (task,) = jobs.submit(procs, client, name, jobs.read_whole, str(path))
@@ -179,7 +179,7 @@ def read_cold(procs, client, path, name):
 
 
 def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
-    """Exact on the type, kernel and options of a right verdict; unknown with other options, and where it was wrong."""
+    """Exact for the type, kernel and options of a right verdict; unknown with other options, and after a wrong verdict."""
     erofs, squashfs = image(place, "erofs-lz4"), image(place, "squashfs")
     name = "a cold file on {}, calibrated"
     with contextlib.ExitStack() as stack:
@@ -200,7 +200,7 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
         task, device = read_cold(procs, client, plain / "text", "squashfs")
         assert 0 < device < os.path.getsize(plain / "text") / 2
         cell("storage_read_bytes", name.format("squashfs (gzip)"), DEVICE, device, task["storage_read_bytes"])
-        # The same image on the same device with other options, which agents look for once a second.
+        # The same image on the same device with other options, which agents check once per second.
         subprocess.run(["umount", plain], check=True)
         subprocess.run(["mount", "-o", "loop,errors=panic", squashfs, plain], check=True, env=TOOLS)
         time.sleep(3)

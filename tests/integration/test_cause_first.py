@@ -1,6 +1,6 @@
-"""Bad analyses whose true cause is the first finding, with their advice tried, and healthy ones without a warning.
+"""Bad analyses whose true cause is the first finding, with their advice applied, and healthy ones without a warning.
 
-CREMA_ADVICE_TABLE=FILE writes what was promised and what was measured as a table; scripts/try-advice does.
+CREMA_ADVICE_TABLE=FILE writes a table of the predicted and measured gains, for scripts/try-advice.
 """
 
 import os
@@ -17,11 +17,11 @@ from distributed import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTERS = {"threads": [6], "pair": [1, 1], "spilling": [1]}
-# 300 MB of results in memory, whatever else the process has: elsewhere nothing spills.
+# 300 MB of results in memory, whatever the process's other memory: on the other clusters nothing spills.
 MEMORY = "DASK_DISTRIBUTED__WORKER__MEMORY__"
 ENVIRONMENT = {"spilling": {MEMORY + "TARGET": "0.1", MEMORY + "SPILL": "False", MEMORY + "PAUSE": "False"}}
 CASES, HEALTHY = cause_cases.tried("CREMA_ALL_CELLS" in os.environ), cause_cases.HEALTHY
-BUSY = {"quiet": 0, "busy": 2}  # processes that compute beside the workers
+BUSY = {"quiet": 0, "busy": 2}  # processes that compute next to the workers
 
 
 def spinner():
@@ -32,7 +32,7 @@ def spinner():
 
 
 def runs_of(where):
-    """(name, function) of a cluster's bad ones."""
+    """(name, function) of a cluster's bad analyses."""
     for name, (place, bad, _, then, good, _) in CASES.items():
         if place == where:
             yield name, bad
@@ -41,7 +41,7 @@ def runs_of(where):
 
 
 def warm(lab):
-    """Files in memory, modules imported, and one chunk of each kind of file."""
+    """Reads the files into memory, imports modules, and processes one chunk of each kind of file."""
     for path in lab.data.values():
         Path(path).read_bytes()
     lab.client.run(lambda: __import__("coffea.nanoevents") and None)

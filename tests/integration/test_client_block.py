@@ -1,5 +1,5 @@
-"""Under crema.measure() all averages are over the client's block: workers that come and go before the first
-task and after the last one are in them."""
+"""Under crema.measure() all averages are over the client's block, including workers that join and leave before the first
+task or after the last one."""
 
 import time
 
@@ -14,7 +14,7 @@ def nap(_):
 
 @pytest.fixture
 def block(new_cluster, monkeypatch):
-    """A worker for all of the block and one for some of it; what the client knows of their lives."""
+    """One worker for the whole block and one for part of it, with the client's own record of their lifetimes."""
     procs = new_cluster()
     procs.start_collector()
     procs.start_scheduler()
@@ -38,7 +38,7 @@ def block(new_cluster, monkeypatch):
 
 
 def test_averages_are_over_the_block(block, capsys):
-    """The second worker's life holds the time in which the scheduler knew it, and lies in its process's."""
+    """The second worker's lifetime contains the time in which the scheduler knew it, and is within its process's."""
     found, wall = block.get_metrics(), block.t_end - block.t_start
     assert found["wall_time"] == pytest.approx(wall) and found["averaged_seconds"] == pytest.approx(wall, rel=0.02)
     assert found["workers_wall_time"] < wall - 2.5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every codec that a worker may use, packing and unpacking in a task of its own: calls and bytes of
+"""Every codec that a worker may use, compressing and decompressing in a separate task: calls and bytes of
 both directions, against the sizes of the data."""
 
 import os
@@ -41,7 +41,7 @@ def found(tmp_path_factory, homes):
                            for c in codec_cases.CASES if c != "zstandard_stream"}
                 truth = {case: future.result(timeout=300) for case, future in futures.items()}
                 (seen,) = jobs.settled(procs, lambda r: {t["prefix"] for t in r["tasks"]} >= set(truth))["workers"]
-                # What comes now hides codecs: the process' sums are unknown from here on.
+                # The next cases hide codecs: from here on the process's sums are unknown.
                 truth["zstandard_stream"] = client.submit(codec_cases.run, "zstandard_stream", key=jobs.unique("zstandard_stream"),
                                                           pure=False).result(timeout=300)
                 strings = client.submit(codec_cases.module_with_packed_strings, built(tmp_path_factory),
@@ -68,7 +68,7 @@ def test_case(found, cell, case):
 
 
 def test_strings_of_imported_modules(found, cell):
-    """What a module unpacks while it is imported is the import's; what the task unpacks itself is the task's."""
+    """What a module decompresses during its import belongs to the import; the task's own decompression to the task."""
     imported, own = found[0]["strings"]
     (task,) = jobs.tasks_of(found[1], "strings")
     for name, value in (("import_decompress_calls", 3), ("import_decompress_out_bytes", 3 * imported),
@@ -79,7 +79,7 @@ def test_strings_of_imported_modules(found, cell):
 
 @pytest.mark.parametrize("case", HDF5)
 def test_filters_of_hdf5(found, cell, case):
-    """libhdf5 unpacks by itself: unknown where a filter that cannot be seen was used, and only there."""
+    """libhdf5 decompresses internally: unknown if a filter that cannot be seen was used, and only then."""
     assert found[0][case]
     (task,) = jobs.tasks_of(found[1], case)
     packed = "compression" in HDF5[case][0]
@@ -92,7 +92,7 @@ def test_filters_of_hdf5(found, cell, case):
 
 
 def test_nothing_is_counted_beside_the_tasks(found):
-    """Threads of a codec's own, and the codec below another one, add nothing."""
+    """A codec's own threads, and a codec that calls another one, add nothing."""
     assert found[2]["unattributed"]["decompress_calls"] == 0
 
 

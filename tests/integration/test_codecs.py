@@ -10,7 +10,7 @@ CASES = ["zlib", "zlib_object", "zlib_object_limited", "gzip", "gzip_file", "bz2
 
 
 def unpack(case):
-    """Packs a megabyte and unpacks it again; returns what went into the codec and what came out."""
+    """Compresses and decompresses a megabyte; returns the sizes of the codec's input and output."""
     import bz2
     import gzip
     import io
@@ -54,7 +54,7 @@ def unpack(case):
         return len(packed), unpacked if isinstance(unpacked, int) else len(unpacked)
 
     gzipped, xz, packed = gzip.compress(text), lzma.compress(text), zlib.compress(text)
-    inside = len(gzipped) - 18  # the header and the trailer are Python's
+    inside = len(gzipped) - 18  # the header and the trailer are written by Python
     if case == "gzip_file":
         return inside, through(gzip.GzipFile(fileobj=io.BytesIO(gzipped)))
     if case == "gzip":
@@ -81,7 +81,7 @@ def unpack(case):
 
 @pytest.fixture(scope="module")
 def found(shared):
-    """Every case as a task of its own: {case: (truth, the attempt)}."""
+    """Every case in a separate task: {case: (truth, the attempt)}."""
     from distributed import span
 
     with span("codecs"):

@@ -1,4 +1,4 @@
-"""A collector that comes late, goes and comes back, or is no collector at all."""
+"""A collector that starts late, stops and restarts, or is not a collector at all."""
 
 import signal
 import time
@@ -33,7 +33,7 @@ def test_collector_starts_late(new_cluster, data, serial):
 
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory, homes):
-    """A worker that sees its collector go and come back, each time in another way."""
+    """A worker whose collector stops and restarts, each time in another way."""
     with cluster.Cluster(tmp_path_factory.mktemp("lasting") / "cluster", homes) as procs, jobs.measured(procs) as client:
         yield procs, client
 

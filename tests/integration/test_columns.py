@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each column cost: requests, bytes and time of coffea's virtual arrays, of what is read ahead, and of uproot's own
-arrays, by the sizes of their baskets that the file states."""
+"""The cost of each column: requests, bytes and time of coffea's virtual arrays, of columns read ahead, and of uproot's own
+arrays, against the sizes of their baskets in the file."""
 
 import ast
 from pathlib import Path
@@ -19,7 +19,7 @@ ADDED = ["requested_bytes", "basket_bytes", "basket_raw_bytes", "read_bytes", "r
 
 
 def some_columns(events):
-    """Jagged columns, a flat one, and one twice."""
+    """Jagged columns, a flat one, and one used twice."""
     import awkward as ak
 
     jets = events.Jet[events.Jet.pt > 30]
@@ -31,7 +31,7 @@ def line_with(text):
     return next(n for n, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
 
 
-# Where a chunk asks for each first.
+# The lines in which a chunk first uses each column.
 ASKED = {name: line_with(text) for name, text in [("nJet", "jets = events"), ("Jet_pt", "jets = events"), ("nMuon", "return {\"muons\""),
                                                   ("Muon_pt", "return {\"muons\""), ("Jet_eta", "return {\"muons\""), ("MET_pt", "return {\"muons\"")]}
 USED = {"nJet", "Jet_pt", "Jet_eta", "nMuon", "Muon_pt", "MET_pt"}
@@ -77,7 +77,7 @@ def test_virtual_arrays(shared, data, cell, handler, chunks):
         assert sum(c[number] for c in named.values()) + rest[number] == whole, number
     assert sum(c["requested_bytes"] for c in found["read_columns"]) == coffea["bytesread"]
     by_line = {r["line"]: r for r in found["read_lines"] if r["kind"] == "line"}
-    for line in set(ASKED.values()):  # exact: the baskets of the columns that the line asks for
+    for line in set(ASKED.values()):  # exact: the baskets of the columns that the line uses
         own = [c for c in named.values() if c["lines"] == [f"{__file__}:{line} some_columns"]]
         assert (by_line[line]["file"], sorted(by_line[line]["columns"]), by_line[line]["shared_columns"]) == (__file__, sorted(c["column"] for c in own), [])
         truth = sum(b[1] for c in found["chunks"] for name, at in ASKED.items() if at == line for b in Baskets(path).of(name, c["entrystart"], c["entrystop"]))
@@ -85,7 +85,7 @@ def test_virtual_arrays(shared, data, cell, handler, chunks):
     for number in ADDED:
         assert sum(r[number] for r in found["read_lines"]) == sum(c["coffea_bytesread" if number == "requested_bytes" else number] for c in found["chunks"])
     assert rest["basket_bytes"] == 0 and rest["decompress_calls"] > 0
-    serial = Baskets(path).tree.file.source  # what it takes to open the tree
+    serial = Baskets(path).tree.file.source  # what opening the tree takes
     assert rest["requested_bytes"] % chunks == 0 and rest["requested_bytes"] // chunks <= 2 * serial.num_requested_bytes
 
 
@@ -113,7 +113,7 @@ def evidence(finding):
 
 
 def test_what_is_promised_over_a_slow_link_comes_true(new_cluster, data, cell):
-    """50 ms: the finding's list is read ahead, with one column that nobody uses; promise and measurement side by side."""
+    """50 ms: the finding's list is read ahead, with one column that is never used; compares prediction and measurement."""
     chunks, path, procs = 6, data["zlib"], new_cluster()
     server = findings_server.start([path])
     with Relay(server.server_address[1], delay_s=0.05) as relay, jobs.measured(procs) as client:
@@ -136,7 +136,7 @@ def test_what_is_promised_over_a_slow_link_comes_true(new_cluster, data, cell):
     truth = sum(b[1] for c in found["chunks"] for b in Baskets(path).of("Jet_phi", c["entrystart"], c["entrystop"]))
     assert list_in(findings["unused_columns"]["advice"]) == ["Jet_phi"]
     cell("columns", "read ahead and never used, bytes", FILE, truth, unused["unused_bytes"])
-    # 30 waits of 50 ms are saved: a promise of less than that, which comes true.
+    # 30 waits of 50 ms are saved: the predicted gain is less than that, and is achieved.
     measured, known = before - after, (promise["requests"] - promise["requests_ahead"]) * relay.delay_s
     print(f"promised at least {promise['saved_seconds']:.3f} s, measured {measured:.3f} s: {before:.3f} s before, {after:.3f} s after")
     assert 0.6 * known <= promise["saved_seconds"] <= 1.2 * known
@@ -170,7 +170,7 @@ def eager(path):
 
 @pytest.mark.parametrize("read", [together, alone, eager])
 def test_uproot_and_eager_arrays(shared, data, cell, read):
-    """Baskets are each column's; a request for both has a row of its own."""
+    """Baskets belong to their column; a request for both columns has a separate row."""
     path, name = data["zstd"], f"columns, {read.__name__}"
     with span(name):
         shared.client.submit(read, path, key=jobs.unique(name), pure=False).result(timeout=120)
@@ -209,7 +209,7 @@ def sleeps_by_dataset(events):
 
 
 def test_stacks_by_dataset(shared, data):
-    """Sampled time by dataset beside the exact wall time of its chunks."""
+    """Sampled time by dataset against the exact wall time of its chunks."""
     with span("stacks by dataset"):
         jobs.run_coffea(shared.client, [data["lz4"], data["zlib"]], chunksize=100_000, processor_instance=sleeps_by_dataset)
     found = shared.settled(lambda r: r["chunks"] and r["stacks"]["own"]["seconds"] > 0.9 * r["stacks"]["task_wall_seconds"])

@@ -1,4 +1,4 @@
-"""crema compare: real runs with 1, 2 and 4 workers and three chunk sizes, beside the runs' own JSON."""
+"""crema compare: real runs with 1, 2 and 4 workers and three chunk sizes, against the runs' own JSON."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def compared(procs, *args):
 
 
 def run(procs, client, path, chunksize, chunks):
-    """The JSON of one finished run, and no other's."""
+    """The JSON of one finished run that was not listed before."""
     seen = procs.report("--list").stdout
     jobs.run_coffea(client, [path], chunksize=chunksize)
     return jobs.settled(procs, lambda r: len(r["chunks"]) >= chunks and r["run"] not in seen)
@@ -77,7 +77,7 @@ def names(*reports):
 
 
 def rate(report):
-    """Events per second, from the tasks' own edges and the chunks' own counts."""
+    """Events per second, from the tasks' own start and end and the chunks' own counts."""
     wall = max(t["stop"] for t in report["tasks"]) - min(t["start"] for t in report["tasks"])
     return sum(c["events"] for c in report["chunks"] if c["counted"]) / wall
 
@@ -99,7 +99,7 @@ def test_row_101_scaling_efficiency(runs):
 
 
 def test_cause_of_losses(runs):
-    """The class that took most more per event than with one worker: from the runs' own classes."""
+    """The class whose time per event grew most from the run with one worker: from the runs' own classes."""
     found = compared(runs.procs, *names(runs.workers[1], runs.workers[4]))["scaling"][1]
     grew = {}
     for name in ("cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep"):
@@ -120,7 +120,7 @@ def test_row_136_chunk_sizes(runs):
 
 
 def test_row_118_scenario_table(runs):
-    """Wall, CPU, waiting, their shares and overhead of each run, as its own tasks say."""
+    """Wall, CPU, waiting, their shares and overhead of each run, against its own tasks."""
     reports = [runs.workers[1], runs.workers[4]]
     found = compared(runs.procs, *names(*reports))
     text = compare(runs.procs, *names(*reports)).stdout
@@ -138,7 +138,7 @@ def test_row_118_scenario_table(runs):
 
 
 def test_row_128_workers_of_each_run(runs):
-    """Of each worker its work in the run, and how much more the busiest had than the mean."""
+    """For each worker its work in the run, and how much more the busiest one did than the mean."""
     found = compared(runs.procs, *names(runs.workers[1], runs.workers[4]))["runs"][1]
     per = [sum(t["wall_seconds"] for t in runs.workers[4]["tasks"] if t["counted"] and t["worker_id"] == w["id"])
            for w in runs.workers[4]["workers"]]
@@ -173,7 +173,7 @@ def test_80_columns(runs):
 
 
 def test_other_work_has_no_best(runs, data, tmp_path):
-    """The same number of events of another file is said; another number has no best."""
+    """Other files with the same number of events are reported; with another number of events there is no best run."""
     found = compared(runs.procs, *names(runs.workers[4], runs.less))
     assert found["best"] and "different files" in found["differs"]
     with Client(runs.procs.address) as client:
@@ -187,7 +187,7 @@ def test_other_work_has_no_best(runs, data, tmp_path):
 
 
 def test_runs_of_two_directories(runs, tmp_path):
-    """DIR is its last run, DIR:RUN one of it."""
+    """DIR is its last run, DIR:RUN one of its runs."""
     other = tmp_path / "an other: place"
     shutil.copytree(runs.procs.journal, other)
     one, two = names(runs.workers[1], runs.workers[2])

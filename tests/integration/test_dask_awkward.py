@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""coffea's dask mode with dask-histogram: what lies between reading and the merge is the user's work.
+"""coffea's dask mode with dask-histogram: everything between reading and the merge is the user's work.
 
-Its environment is installed by the first run (a minute); the truth is what Dask's workers count themselves.
+The first run installs its environment (a minute); the truth is what Dask's workers count.
 """
 
 import json
@@ -19,7 +19,7 @@ HISTOGRAMS = 6
 
 
 def run_job(new_cluster, data, graphs, **env):
-    """The cluster, and what the job printed."""
+    """The cluster, and the job's output."""
     bin_dir = venvs.environment("coffea-2026.9-dask-awkward")
     procs = new_cluster()
     procs.dask = lambda *args: [bin_dir / "dask", *args]
@@ -34,7 +34,7 @@ def run_job(new_cluster, data, graphs, **env):
 
 @pytest.fixture
 def lazy_run(new_cluster, data):
-    """The report of the histograms' graph, that of coffea's preprocessing, and what the job printed."""
+    """The report of the histograms' graph, that of coffea's preprocessing, and the job's output."""
     procs, printed = run_job(new_cluster, data, 1)
     tasks = 8 * (3 + HISTOGRAMS) + 2 * HISTOGRAMS
     report = jobs.settled(procs, lambda r: len(r["tasks"]) >= tasks)
@@ -57,7 +57,7 @@ def test_filling_histograms_is_the_users_work(lazy_run):
     metrics, dask = report["metrics"], by_class(theirs["cpu"])
     assert all(sum(values) > 0 for values in theirs["filled"].values())
     assert metrics["num_chunks"] == 8 and metrics["total_events"] == 400_000
-    # Both count the CPU of the same calls; Dask's window is the shorter one, by the fetching of inputs.
+    # Both count the CPU of the same calls; Dask's window is shorter, as it excludes the fetching of inputs.
     assert metrics["processor_cpu_time_seconds"] == pytest.approx(dask["work"], rel=1e-6)
     assert metrics["processor_cpu_time_seconds_true"] == pytest.approx(dask["work"], rel=0.1)
     assert metrics["total_cpu_time_true"] == metrics["processor_cpu_time_seconds_true"]
@@ -77,7 +77,7 @@ def test_filling_histograms_is_the_users_work(lazy_run):
 
 @pytest.mark.parametrize("equal", [pytest.param(False, marks=pytest.mark.matrix, id="alike"), pytest.param(True, id="equal_keys")])
 def test_each_graph_is_a_run(new_cluster, data, equal):
-    """Two graphs and coffea's preprocessing: tasks, chunks, events and wall time as the workers' plugin and the client know them."""
+    """Two graphs and coffea's preprocessing: tasks, chunks, events and wall time against the workers' plugin and the client."""
     procs, printed = run_job(new_cluster, data, 2, **({"CREMA_TEST_EQUAL": "1"} if equal else {}))
     kinds = [call.pop("kind") for call in printed["calls"]]
     assert kinds == ["preprocessing", "coffea", "coffea"]

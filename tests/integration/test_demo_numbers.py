@@ -1,4 +1,4 @@
-"""The demo job over all codecs, cold: every number against its own truth, difference 0."""
+"""The demo job over all codecs, cold: every number equals its truth exactly."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def test_result_is_the_serial_one(demo):
 
 @pytest.mark.parametrize("codec", ["zlib", "lz4", "zstd", "lzma"])
 def test_decompressed_as_uproot_counts(demo, cell, codec):
-    # coffea packs its messages with lz4.frame; uproot's lz4 is cramjam's.
+    # coffea compresses its messages with lz4.frame; uproot's lz4 is cramjam's.
     rows = [r for r in demo.json["codecs"] if r["codec"] == codec and not r["library"].startswith("lz4.frame")]
     for name in COUNTS:
         cell(f"decompress_{name}", f"demo job, {codec}", UPROOT, demo.serial["codecs"][codec][name],
