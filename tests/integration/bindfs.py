@@ -37,7 +37,7 @@ def mounted(lower, mount):
     try:
         yield
     finally:
-        # What has just been closed there is given back in a while.
+        # Files that were just closed there are released after a short while.
         for last in [False] * 50 + [True]:
             if subprocess.run(["umount", mount], check=last, capture_output=not last).returncode == 0:
                 break

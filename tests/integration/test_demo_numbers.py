@@ -42,21 +42,21 @@ def test_read_bytes_per_file_as_strace_counts(demo, cell):
 
 
 def test_tasks_read_what_strace_counts(demo, cell):
-    """All of it, although nearly all was read by threads that no task owns."""
+    """The sum is complete, although threads that no task owns read nearly all of it."""
     cell("read_bytes", "demo job, sum of its tasks", STRACE, sum(r["bytes"] for r in demo.reads.values()),
          jobs.total(demo.json["tasks"], "read_bytes"))
 
 
 def test_storage_is_what_came_into_the_page_cache(demo, cell):
-    """Each page that is there was read by a task; nothing but what the kernel charged was counted.
-    Both are the same number where the kernel does not throw pages out in between."""
+    """A task read each page in the cache, and nothing was counted that the kernel did not charge.
+    Both numbers are the same unless the kernel evicts pages in between."""
     seen = jobs.total(demo.json["tasks"], "storage_read_bytes")
     cell("storage_read_bytes", "demo job, sum of its tasks", f"{MINCORE} .. {RUSAGE}",
          (sum(demo.resident.values()), demo.charged), seen)
 
 
 def test_storage_per_file(demo, cell):
-    """What the other files' pages leave of the kernel's charge is the most that a file can have."""
+    """A file can have at most the kernel's charge minus the other files' pages."""
     files = jobs.by_file(demo.json, "storage_read_bytes")
     for path in demo.files:
         others = sum(bytes for other, bytes in demo.resident.items() if other != path)
@@ -91,14 +91,14 @@ def test_everything_was_seen(demo, cell):
 
 
 def test_sums_are_the_kernels(demo, cell):
-    """The workers' bytes around the demo job, read in them by Python."""
+    """The workers' bytes around the demo job, read in the workers by Python."""
     for i, (pid, truth) in enumerate(sorted(demo.kernel.items())):
         cell("sums", f"demo job, worker {i}, storage bytes", RUSAGE, truth, demo.sums[pid])
 
 
 @pytest.mark.parametrize("name", ["storage_read_bytes", "cpu_seconds"])
 def test_tasks_unattributed_and_unseen_are_the_process(shared, demo, cell, name):
-    """The sums belong to the workers' whole life, so they are compared there."""
+    """The sums cover the workers' whole lifetime, so the whole lifetime is compared."""
     for i, worker in enumerate(shared.procs.report_json()["workers"]):
         parts = sum(worker[part][name] for part in ("tasks", "unattributed", "unseen"))
         cell("sums", f"worker {i}'s life, {name}", "RUSAGE_SELF as the worker's agent read it; unseen is what is left", worker["rusage"][name],
@@ -112,7 +112,7 @@ def test_rusage_is_the_kernels(shared, demo):
     assert set(kernel) == set(before)
     for pid, truth in kernel.items():
         assert before[pid] <= truth
-        # The shim's count begins a little after the process does.
+        # The shim starts to count a little after the process starts.
         assert truth - 2 <= after[pid] <= truth + 5
 
 
@@ -145,12 +145,12 @@ def test_report_merges_coffea_report(shared, demo, tmp_path):
 def test_journal_can_be_reported_as_text(shared, demo):
     done = shared.procs.report()
     assert done.returncode == 0, done.stderr
-    assert "800" in done.stdout  # 800,000 events, in whatever grouping
+    assert "800" in done.stdout  # 800,000 events, with any digit grouping
     assert shared.procs.report("--list").stdout.strip()
 
 
 def test_without_savemetrics(shared, data, tmp_path):
-    """What only coffea knows is unknown, not 0; what crema measured is there."""
+    """Values that only coffea knows are unknown, not 0; crema's own measurements are there."""
     output = tmp_path / "output.json"
     jobs.run_example(shared.procs, [data["zlib"]], output, extra=["--no-savemetrics"])
     found = shared.settled(lambda r: len(r["chunks"]) == 4)
@@ -172,7 +172,7 @@ def test_without_savemetrics(shared, data, tmp_path):
     ("network_read_bytes", waits.receives, "bytes that recv returned to the task and to the peer, a thread of the task's"),
 ])
 def test_wait(shared, cell, name, function, how):
-    """The known time within 5 % and what the task then waited for a CPU; the peer or the lock's holder is a
+    """The known time within 5 %, plus the task's wait for a CPU; the peer or the lock's holder is a
     thread that the task started."""
     truth, (task,) = jobs.submit(shared.procs, shared.client, name, function)
     tolerance = 0 if name.endswith("bytes") else truth / 20 + task["runqueue_wait_seconds"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""crema doctor at a healthy cluster and at setups that are really broken. Others' workers run on this machine, too:
---worker names the one that is meant."""
+"""crema doctor on a healthy cluster and on setups that are really broken. Workers of other tests may run on this machine,
+so --worker selects one."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def procs(tmp_path_factory, homes):
 
 
 def doctor(procs, *args, env=None, status=None):
-    """(exit status, the lines that it prints)."""
+    """Runs the doctor and checks its exit status; returns the lines that it prints."""
     done = subprocess.run([procs.build / "crema", "doctor", "--json", "--http", f"127.0.0.1:{procs.http_port}", *args],
                           env={**procs.env, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=120)
@@ -55,7 +55,7 @@ def only(lines, word, level):
 
 
 def pid_of(procs, name):
-    """The process that runs tasks of the worker of that name."""
+    """The pid of the process that runs the tasks of the worker with that name."""
     with Client(procs.address) as client:
         def address():
             rows = client.scheduler_info(n_workers=-1)["workers"]
@@ -70,7 +70,7 @@ def pid_of(procs, name):
 def measured(procs):
     worker = procs.start_worker()
     pid = pid_of(procs, worker.name)
-    # Its description is the first that comes; that it is connected is told with its first second.
+    # The worker's description arrives first; its connection is reported within a second.
     def is_whole():
         lines = doctor(procs, "--worker", str(pid))
         return about(lines, "versions") and any("1 workers connected" in page["text"] for page in about(lines, "page"))
@@ -91,7 +91,7 @@ def test_healthy(procs, measured):
 
 
 def test_all_workers_are_found(procs, measured):
-    """Without --worker: the one that Dask's nanny started is recognised as such."""
+    """Without --worker the doctor recognizes the worker that Dask's nanny started."""
     assert [line for line in about(doctor(procs), "worker", "ok") if f"{measured} is measured" in line["text"]]
 
 
@@ -110,7 +110,7 @@ def test_bad_options(procs, args, what):
 
 
 def wrapped(procs, tmp_path, text):
-    """A worker below `crema run` and a script."""
+    """A worker started by `crema run` through a script."""
     script = tmp_path / "wrapper"
     script.write_text(f"#!/bin/bash\n{text}\n")
     script.chmod(0o755)
@@ -120,7 +120,7 @@ def wrapped(procs, tmp_path, text):
 
 @pytest.mark.parametrize("drop", ["unset LD_PRELOAD; \"$@\"; exit $?", "env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$@\"; exit $?"])
 def test_wrapper_that_drops_the_preload(procs, tmp_path, drop):
-    """The script is named, not the nanny between it and the worker."""
+    """The report names the script, not the nanny between it and the worker."""
     pid, script = wrapped(procs, tmp_path, drop)
     text = only(doctor(procs, "--worker", str(pid), status=1), "worker", "bad")
     assert f"{pid} is not measured: process" in text and f"({'/bin/bash'} {script}" in text
@@ -154,7 +154,7 @@ def test_switched_off(procs):
 
 
 def test_dead_agent(procs, tmp_path):
-    """Its program is gone, so the worker cannot start another one."""
+    """Its program is deleted, so the worker cannot start another one."""
     agent = shutil.copy(cluster.BUILD / "crema-agent", tmp_path / "crema-agent")
     worker = procs.start_worker(env={"CREMA_AGENT": str(agent)})
     pid = pid_of(procs, worker.name)
@@ -196,7 +196,7 @@ def test_collector_is_away(procs):
 
 
 def test_not_a_collector(procs):
-    """Dask's scheduler speaks first, but another language."""
+    """Dask's scheduler sends first, but with another protocol."""
     address = procs.address.removeprefix("tcp://")
     assert "not a crema collector" in only(doctor(procs, "--collector", address, "--worker", "1"), "collector", "bad")
 
@@ -208,7 +208,7 @@ def test_folder(procs, tmp_path):
 
 
 def test_clock_that_is_off_and_nothing_is_left_behind(procs):
-    """A collector 100 s ahead; it is told the proof and asked the time, and never hears of a worker."""
+    """A collector 100 s ahead: the doctor completes the proof and asks it for the time, but sends it nothing about a worker."""
     heard = []
     token = Path(procs.env["CREMA_TOKEN_FILE"]).read_text().strip().encode()
 
@@ -228,12 +228,12 @@ def test_clock_that_is_off_and_nothing_is_left_behind(procs):
         lines = doctor(procs, "--collector", "127.0.0.1:%d" % server.getsockname()[1], "--worker", "1")
         thread.join(30)
     ahead_s = float(re.search(r"is \+(\d+\.\d)", only(lines, "clocks", "warn"))[1])
-    assert abs(ahead_s - 100) < 2  # a busy machine takes its time between the question and the answer
+    assert abs(ahead_s - 100) < 2  # a busy machine takes a while between the question and the answer
     assert heard == [["nonce", "version"], b""]
 
 
 def test_full_shared_memory(procs, tmp_path):
-    """In a mount namespace of its own, where /dev/shm has room for no worker."""
+    """In a separate mount namespace, where /dev/shm has no room for a worker."""
     inner = f"mount -t tmpfs -o size=1m none /dev/shm && exec {procs.build}/crema doctor --json --worker 1"
     done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", inner], env=procs.env,
                           capture_output=True, text=True, timeout=120)

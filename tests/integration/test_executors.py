@@ -1,4 +1,4 @@
-"""coffea's executors without Dask: each chunk is a task, in whatever process or thread it runs."""
+"""coffea's executors without Dask: each chunk is a task, in any process or thread."""
 
 import json
 import os
@@ -29,12 +29,12 @@ def place(tmp_path_factory, homes):
 
 @pytest.fixture(scope="module")
 def plain(serial, data):
-    """The same analysis, serially and unmeasured."""
+    """Results of the same analysis, run serially and unmeasured."""
     return {"output": jobs.output_of(serial, [data["zstd"]]), "codecs": serial["codecs"]}
 
 
 def run(place, data, executor, *options, env=None, python=sys.executable):
-    """One program under `crema run`; its records go to files in a folder of its own."""
+    """One program under `crema run`; its records go to files in a separate folder."""
     job = Job()
     job.directory = place.directory / f"{executor}{len(list(place.directory.iterdir()))}"
     job.directory.mkdir()
@@ -53,7 +53,7 @@ def run(place, data, executor, *options, env=None, python=sys.executable):
 
 
 def settled(place, records):
-    """The report once every process has ended: nothing is sent after that."""
+    """The report once every process has ended and sends nothing more."""
     def ended():
         try:
             report = place.report_json(directory=records)
@@ -89,7 +89,7 @@ def pids(job, chunks=True):
 
 
 def test_process_without_threads(place, plain, data, cell):
-    """No thread is ever started: the opening of coffea's modules is what leads into the process."""
+    """No thread is ever started: the shim arms when coffea's modules are opened."""
     job = run(place, data, "alone", "--handler", "MemmapSource", env=THREADLESS)
     assert job.threads == 1
     check(job, plain, data, cell, "iterative, no threads")
@@ -116,7 +116,7 @@ def test_threads(place, plain, data, cell):
 
 @pytest.mark.parametrize("method", ["loky", "fork", *(pytest.param(how, marks=pytest.mark.matrix) for how in ("forkserver", "spawn"))])
 def test_processes(place, plain, data, cell, method):
-    """The chunks' processes are not the client's, and each is a worker of its own."""
+    """The chunks run in processes other than the client's, and each of these is a worker."""
     job = run(place, data, method)
     check(job, plain, data, cell, f"futures, {method}")
     assert job.pid not in pids(job) | pids(job, chunks=False)
@@ -125,7 +125,7 @@ def test_processes(place, plain, data, cell, method):
 
 
 def test_repeated_in_one_process(place, plain, data, cell):
-    """A notebook's second run of the same analysis is a run of its own, to the last byte."""
+    """A notebook's second run of the same analysis is a separate run, exact to the byte."""
     job = run(place, data, "iterative", "--repeat", "2", "--handler", "MemmapSource")
     check(job, plain, data, cell, "iterative, run again")
     listed = place.report("--list", "--json", "-", directory=job.records)
@@ -133,7 +133,7 @@ def test_repeated_in_one_process(place, plain, data, cell):
 
 
 def test_child_of_a_measured_process(place, plain, data, cell):
-    """The parent has been measured when it forks: the child counts for itself, from 0."""
+    """The parent is already measured when it forks: the child counts for itself, from 0."""
     job = run(place, data, "fork", "--first", "iterative")
     check(job, plain, data, cell, "futures, fork after iterative")
     assert job.pid not in pids(job)
@@ -141,7 +141,7 @@ def test_child_of_a_measured_process(place, plain, data, cell):
 
 
 def test_chunk_that_fails_once(place, plain, data):
-    """coffea tries it again: an attempt that erred, with all that is known at its start."""
+    """coffea retries it: an attempt that erred, with everything that is known at its start."""
     job = run(place, data, "threads", "--fail-at", "50000")
     assert job.output == plain["output"]
     erred, = [chunk for chunk in job.json["chunks"] if chunk["status"] == "erred"]
@@ -165,7 +165,7 @@ sys.stdout.buffer.write(pickle.dumps(Runner._work_function))
 
 
 def test_functions_travel(place):
-    """Also into a process without the shim."""
+    """The functions can be pickled, also for a process without the shim."""
     made = subprocess.run([sys.executable, "-c", PICKLES], env={**place.env, **place.worker_env()}, capture_output=True)
     assert made.returncode == 0, made.stderr
     load = "import pickle, sys; f = pickle.load(sys.stdin.buffer); print(f.__qualname__, f.__module__)"
@@ -174,7 +174,7 @@ def test_functions_travel(place):
 
 
 def test_where_it_sends_to_without_being_told(place, data, tmp_path):
-    """One line for each measured process; the result is there."""
+    """One line for each measured process; the result is right."""
     output = tmp_path / "out.json"
     done = subprocess.run([sys.executable, JOB, "iterative", "--files", data["zstd"], "--output", output], timeout=300,
                           env={**place.env, "LD_PRELOAD": str(place.build / "libcrema.so")}, capture_output=True, text=True)
@@ -187,7 +187,7 @@ def test_where_it_sends_to_without_being_told(place, data, tmp_path):
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", ["parsl", "parsl-threads"])
 def test_parsl(place, plain, data, cell, kind):
-    """Its workers are killed at the end: no last word of theirs is needed."""
+    """Its workers are killed at the end: they need not send a last record."""
     python = parsl_env.python()
     paths = {"PATH": os.pathsep.join([str(python.parent), place.env["PATH"]]),
              "PYTHONPATH": os.pathsep.join([str(cluster.ROOT / "examples"), place.env["PYTHONPATH"]])}
@@ -198,7 +198,7 @@ def test_parsl(place, plain, data, cell, kind):
 
 @pytest.fixture(scope="module")
 def vine(place, data):
-    """The example on TaskVine, and its transactions log."""
+    """The example on TaskVine, with its transactions log."""
     if not taskvine.archive():
         pytest.skip("CREMA_TEST_TASKVINE is not set")
     job = Job()
@@ -222,7 +222,7 @@ def vine(place, data):
 
 @pytest.mark.matrix
 def test_taskvine(vine, plain, data, cell):
-    """A process for each chunk, which ends at once."""
+    """One process per chunk, which then ends."""
     check(vine, plain, data, cell, "TaskVine")
     assert len({chunk["worker_id"] for chunk in vine.json["chunks"]}) == 4
     assert all(worker["goodbye"]["how"] == "exit" for worker in vine.json["workers"])
@@ -230,7 +230,7 @@ def test_taskvine(vine, plain, data, cell):
 
 @pytest.mark.matrix
 def test_taskvine_log(vine, cell):
-    """Each process finds its task; how long it lived is what TaskVine's worker saw of it."""
+    """Each process is matched with its task; its lifetime agrees with TaskVine's worker."""
     workers = {worker["id"]: worker for worker in vine.json["workers"]}
     rows = vine.json["taskvine"]["tasks"]
     assert [row["category"] for row in rows] == ["preprocessing"] + 4 * ["processing"] + ["accumulating"]

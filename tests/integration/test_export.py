@@ -1,4 +1,4 @@
-"""The ways out of a run: CSV and SQLite hold exactly what the JSON report says."""
+"""All exports of a run: CSV and SQLite contain exactly what the JSON report does."""
 
 import json
 import sqlite3
@@ -8,7 +8,7 @@ from tables import TABLES, check, read_csv, read_sql, records, same
 
 @pytest.fixture(scope="module")
 def exported(shared, demo, tmp_path_factory):
-    """One call, all ways out at once: (the JSON, the database, the folder of CSV files)."""
+    """One call writes all exports: (the JSON, the database, the folder of CSV files)."""
     directory = tmp_path_factory.mktemp("export")
     base, folder, text = directory / "run.sqlite", directory / "csv", directory / "run.json"
     done = shared.procs.report("--run", demo.json["run"], "--sqlite", base, "--csv", folder, "--json", text)
@@ -27,7 +27,7 @@ def test_tables_equal_the_json(exported, table):
 
 
 def test_run_row(exported):
-    """All metrics that are one number, run_info, and their units."""
+    """All metrics that are single numbers, run_info, and their units."""
     report, db, folder = exported
     (row,), (cells,) = read_sql(db, "runs"), read_csv(folder, "runs")
     assert row == cells
@@ -43,7 +43,7 @@ def test_run_row(exported):
 
 
 def test_sums_by_sql(exported):
-    """Added up by the database: the report's own sums, to the byte."""
+    """Sums computed by the database equal the report's own, to the byte."""
     report, db, _ = exported
     metrics = report["metrics"]
 
@@ -61,7 +61,7 @@ def test_sums_by_sql(exported):
 
 
 def test_samples(exported):
-    """The process's samples are those of tracking_data; the others stand beside them."""
+    """The process's samples are those of tracking_data; samples from other sources are in the same table."""
     report, db, folder = exported
     rows = read_sql(db, "samples")
     assert rows == read_csv(folder, "samples")

@@ -1,5 +1,5 @@
-"""Bad input: hostile names, numbers beyond what others can hold, journals of other versions, runs with
-nothing in them. Each way out gives the right output or one line."""
+"""Bad input: hostile names, numbers too large for other programs, journals of other versions, runs without
+contents. Each export gives the right output or one line."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Out:
 
 
 def export(procs, directory, run, folder):
-    """All ways out of a run."""
+    """All exports of a run."""
     out = Out()
     out.text = procs.report("--run", run, directory=directory)
     done = procs.report("--run", run, "--json", folder / "run.json", "--csv", folder / "csv", "--sqlite", folder / "run.sqlite",
@@ -59,7 +59,7 @@ def journal_of_hostile_names(shared, data, disk, tmp_path_factory):
 
 
 def test_hostile_keys_and_files(journal_of_hostile_names):
-    """Dask's keys and real files: whole in every file, cut only where the record cuts."""
+    """Dask's keys and real files: complete in every export, truncated only where the record is."""
     out = journal_of_hostile_names
     check_all(out)
     keys = {t["key"] for t in out.report["tasks"]}
@@ -74,7 +74,7 @@ def test_hostile_keys_and_files(journal_of_hostile_names):
 
 
 def test_hostile_datasets(shared, disk, journal_of_hostile_names, tmp_path):
-    """coffea's datasets are named as the files."""
+    """coffea's datasets have the names of the files."""
     paths = [journal_of_hostile_names.paths[name] for name in ("formula", "quotes", "html", "sql")]
     jobs.run_coffea(shared.client, paths, chunksize=200_000)
     report = shared.settled(lambda r: len(r["chunks"]) == 4)
@@ -94,7 +94,7 @@ def made(tmp_path):
 
 
 def test_bytes_that_are_no_text(shared, made, tmp_path):
-    """NUL ends a name; what is not UTF-8 is replaced, the same in every way out."""
+    """NUL ends a name; bytes that are not UTF-8 are replaced, in the same way in every export."""
     for i, (name, raw) in enumerate(hostile.RAW.items(), 1):
         made.task(i, raw.decode("utf-8", "surrogateescape"), i * 1000, i * 1000 + 500, function=name)
     out = export(shared.procs, made.write(), "last", tmp_path)
@@ -105,7 +105,7 @@ def test_bytes_that_are_no_text(shared, made, tmp_path):
 
 
 def test_numbers_beyond_doubles_and_sqlite(shared, made, tmp_path):
-    """2^53 + 1 and its sums are exact everywhere; what SQLite cannot hold is NULL there, and counted."""
+    """2^53 + 1 and its sums are exact everywhere; numbers too large for SQLite are NULL there, and counted."""
     large, most, too_large = 2**53 + 1, 2**63 - 1, 2**64 - 1
     for i, n in enumerate((large, large, most, too_large), 1):
         made.task(i, f"task-{i}", i * 1000, i * 1000 + 500, read_bytes=n, decompress_in_bytes=0)
@@ -118,7 +118,7 @@ def test_numbers_beyond_doubles_and_sqlite(shared, made, tmp_path):
 
 
 def map_often(path, length, times):
-    """On a worker: maps far more than there is memory, and touches none of it."""
+    """Runs on a worker: maps far more than its memory, and touches none of it."""
     import mmap
 
     with open(path, "rb") as file:
@@ -128,7 +128,7 @@ def map_often(path, length, times):
 
 
 def test_a_real_sum_beyond_doubles(shared, disk, tmp_path):
-    """A sparse file, mapped until a double could no longer hold the sum to the byte."""
+    """A sparse file, mapped until a double can no longer represent the sum to the byte."""
     path, length, times = disk / "sparse", 2**43 + 1, 1025
     with open(path, "wb") as file:
         file.truncate(length)
@@ -155,7 +155,7 @@ def test_no_tasks(shared, made, tmp_path):
 
 
 def test_journal_of_a_newer_version(shared, tmp_path):
-    """Nothing of a file in a newer format is guessed at; of newer frames those that are known are read."""
+    """A file in a newer format is not interpreted; of newer frames only the known ones are read."""
     newer = frames.Journal(tmp_path / "format", format=2)
     newer.worker()
     newer.task(1, "kept")
@@ -184,8 +184,8 @@ def test_bad_coffea_reports(shared, made, tmp_path, text, words):
 
 
 def test_a_full_disk_leaves_nothing(shared, demo, tmp_path):
-    """A write that fails: one line, the old file as it was, no temporary one. A limit on the size of files stands
-    for the full disk."""
+    """A write that fails: one line, the old file unchanged, no temporary file. A limit on file sizes simulates
+    the full disk."""
     old = tmp_path / "csv"
     for option, target in (("--sqlite", tmp_path / "db"), ("--perfetto", tmp_path / "trace"), ("--csv", old)):
         if option == "--csv":
@@ -208,7 +208,7 @@ def small_files():
 
 
 def test_links_and_special_files(shared, demo, tmp_path):
-    """A link is followed, a device never replaced."""
+    """A symbolic link is followed, and a device is never replaced."""
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_text("old")
     link.symlink_to(real)

@@ -12,7 +12,7 @@ METADATA = {"process_name", "process_labels", "process_sort_index", "thread_name
 
 
 def checked(events):
-    """As the Trace Event format wants them."""
+    """The events, checked against the Trace Event format."""
     ends, open_ids = defaultdict(float), {}
     for e in events:
         assert e["ph"] in PHASES and isinstance(e["pid"], int) and isinstance(e["name"], str), e
@@ -37,8 +37,8 @@ def checked(events):
 
 
 def trace_of(procs, run, path):
-    """Trace and JSON of one reading of the journal: each measurement of a worker's clock that comes later moves all
-    times near it by what the two differ, a few microseconds."""
+    """Trace and JSON from the same reading of the journal: each later measurement of a worker's clock shifts all
+    times near it by the difference, a few microseconds."""
     done = procs.report("--run", run, "--perfetto", path, "--json", path.with_suffix(".json"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     trace = json.loads(path.read_text())
@@ -47,7 +47,7 @@ def trace_of(procs, run, path):
 
 
 def compare(trace, report):
-    """Each attempt of the JSON is one slice of the right length, at the right time, on the right track."""
+    """Each attempt in the JSON is one slice of the right length, at the right time, on the right track."""
     events = trace["traceEvents"]
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
     workers = {i + 1: w for i, w in enumerate(report["workers"])}
@@ -83,7 +83,7 @@ def test_every_attempt_is_a_slice(trace):
 
 
 def test_counters(trace):
-    """Memory is that of the samples; bytes over time add up to no less than what the tasks read."""
+    """Memory is that of the samples; bytes over time add up to at least what the tasks read."""
     events, report = trace[0]["traceEvents"], trace[1]
     samples = report["tracking_data"]["worker_memory"]
     for pid, worker in enumerate(report["workers"], 1):
@@ -105,7 +105,7 @@ async def nap(seconds):
 
 
 def test_overlapping_tasks_leave_the_tracks(shared, tmp_path):
-    """Asynchronous tasks share the event loop's thread: they stand beside its track, whole."""
+    """Asynchronous tasks share the event loop's thread: they are drawn outside its track, in full."""
     with span("naps"):
         futures = [shared.client.submit(nap, 0.3, key=jobs.unique("nap"), pure=False) for _ in range(6)]
         shared.client.gather(futures)

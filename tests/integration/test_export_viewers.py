@@ -1,5 +1,5 @@
 """The trace in the viewers it is written for: the Perfetto UI and its trace processor, and catapult's viewer, which
-chrome://tracing is. They are asked what they have read, and it is what the journal and the JSON report say."""
+is chrome://tracing. What they have read is compared with the journal and the JSON report."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.matrix
 TASKS, WORKERS = 2500, 3
 COUNTS = [2**53, 2**53 + 1, 2**63, 2**64 - 1]
 NAMES = {**hostile.TEXTS, **{name: raw.decode("utf-8", "surrogateescape") for name, raw in hostile.RAW.items()}}
-# (thread, start, length) in ns: neighbours that touch, odd lengths, none, overlaps, threads called as a worker is, no number
+# (thread, start, length) in ns: adjacent slices, odd lengths, length 0, overlaps, threads with a worker's number, thread 0
 TIMES = [(7, 0, 1), (7, 1, 999), (7, 1000, 0), (7, 1000, 1_234_567_891), (7, 5000, 77), (7, 5000, 77), (1, 0, 10**9 + 1),
          (2, 3, 4), (0, 11, 13), (2**31 - 1, 17, 19), (9, 3600 * 10**9 + 7, 86_400 * 10**9 + 1)]
 
@@ -44,7 +44,7 @@ def chromium(tmp_path_factory):
 
 
 class Run:
-    """A run, what `crema report` says of it, and its trace below an address with the viewers."""
+    """A run, its JSON report, and its trace at an address with the viewers."""
 
 
 def reported(directory, journal):
@@ -104,17 +104,17 @@ def perfetto(plain, chromium):
 
 
 def numbered(report):
-    """{number of the process in the trace: worker}."""
+    """{process number in the trace: worker}."""
     return dict(enumerate(report["workers"], 1))
 
 
 def shown(thread):
-    """0 is no thread's number, and a main thread to Perfetto: it has one that no kernel gives."""
+    """0 is not a thread number, and Perfetto takes it for a main thread: the trace has a number that no kernel assigns."""
     return thread or 2**22
 
 
 def of_json(report):
-    """What a viewer has to know of each attempt but its times: {(process, attempt): ...}."""
+    """All that a viewer must show of each attempt except its times: {(process, attempt): ...}."""
     pids = {w["id"]: pid for pid, w in numbered(report).items()}
     names = {pid: w["name"] or w["worker"] for pid, w in numbered(report).items()}
     return {(pids[t["worker_id"]], t["attempt"]): (shown(t["thread"]), t["prefix"] or t["function"] or t["key"],
@@ -122,19 +122,19 @@ def of_json(report):
 
 
 def read_by(text):
-    """A name as Perfetto v52 shows it: only one that holds a quote is freed of JSON's escapes."""
+    """A name as Perfetto v52 shows it: it undoes JSON's escapes only in names that contain a quote."""
     return text if text is None or '"' in text else json.loads(f'"{text}"')
 
 
 def exact(number):
-    """Beyond what all viewers hold, a number is a text."""
+    """A number that not all viewers can represent is a text."""
     return str(number) if number > 2**53 else number
 
 
 def no_errors(viewer):
-    """Neither errors nor lost data, in the trace processor's own words and in the UI's."""
+    """Neither errors nor lost data, according to the trace processor and the UI."""
     assert viewer.sql("SELECT name, severity, value FROM stats WHERE severity != 'info' AND value > 0") == []
-    assert viewer.sql("SELECT count(*) FROM stats WHERE severity = 'error'")[0][0] > 100  # the table does tell of errors
+    assert viewer.sql("SELECT count(*) FROM stats WHERE severity = 'error'")[0][0] > 100  # the table does list errors
     assert viewer.tab.run("[app.trace.traceInfo.importErrors, app.trace.loadingErrors.length]") == [0, 0]
 
 
@@ -158,7 +158,7 @@ def test_plain_in_perfetto(plain, perfetto):
 
 
 def test_threads_in_perfetto(plain, perfetto):
-    """Each worker a process, each thread that ran tasks a track, and no others; slices lie side by side on it."""
+    """Each worker is a process, each thread that ran tasks is a track, and there are no others; slices on a track do not overlap."""
     named = perfetto.sql("SELECT p.pid, t.tid FROM thread t JOIN process p USING (upid) WHERE t.name IS NOT NULL")
     assert sorted(named) == sorted({(key[0], task[0]) for key, task in of_json(plain.json).items()})
     assert len(named) == perfetto.sql("SELECT count(*) FROM thread_track")[0][0] == WORKERS * 4
@@ -175,8 +175,8 @@ def counters_of(rows):
 
 
 def check_counters(plain, rows):
-    """`rows`: (process, counter and its part, time in us, value). Memory is the samples'; rates add up to what was
-    read; all that the file says has come across."""
+    """`rows`: (process, counter and its part, time in us, value). Memory is that of the samples; rates add up to what was
+    read; everything in the file was imported."""
     found = counters_of(rows)
     written = counters_of([(e["pid"], f"{e['name']} {part}", e["ts"], value) for e in plain.events if e["ph"] == "C"
                            for part, value in e["args"].items()])
@@ -191,7 +191,7 @@ def check_counters(plain, rows):
             points = found[pid, name]
             done = sum(rate * (after - at) / 1e6 for (at, rate), (after, _) in zip(points, points[1:]))
             assert done == pytest.approx(total, rel=0.05), name
-            assert points[-1][1] == 0  # ended
+            assert points[-1][1] == 0  # the rate is 0 at the end
 
 
 def test_counters_in_perfetto(plain, perfetto):
@@ -204,13 +204,13 @@ def shifted(expected):
 
 
 def harmless(tab):
-    """No name became a part of the page."""
+    """No name was interpreted as part of the page."""
     assert "Page.javascriptDialogOpening" not in tab.events
     assert not [url for url in tab.requests if url.endswith("/x")]
 
 
 def test_odd_in_perfetto(odd, chromium):
-    """Names as in the JSON report; times exact to the ns, those of slices beside the tracks too."""
+    """Names as in the JSON report; times exact to the ns, also those of slices outside the tracks."""
     viewer = trace_viewers.Perfetto(chromium, odd.address, "run.trace")
     no_errors(viewer)
     rows = viewer.sql(SLICES)
@@ -222,7 +222,7 @@ def test_odd_in_perfetto(odd, chromium):
     assert Counter((r[7], threads[r[7]], r[3], r[4]) for r in rows) == shifted(odd.expected)
     assert [r for r in rows if r[1] not in (threads[r[7]], None)] == []
     beside = [r for r in rows if r[1] is None]
-    assert len(beside) == 2 * 2  # of each worker, the two that lie inside another
+    assert len(beside) == 2 * 2  # for each worker, the two that are inside another
     assert [r[8] for r in sorted(rows, key=lambda r: r[7])] == [exact(n) for *_, n in odd.expected]
     harmless(chromium)
 
@@ -239,7 +239,7 @@ def test_plain_in_catapult(plain, chromium):
 
 
 def test_odd_in_catapult(odd, chromium):
-    """Its times are binary fractions of a ms: exact to a ns here."""
+    """Its times are binary fractions of a ms: here they are exact to the ns."""
     viewer = trace_viewers.Catapult(chromium, odd.address, "run.trace")
     assert viewer.model("m.importWarnings") == []
     rows = viewer.model(CATAPULT_SLICES)

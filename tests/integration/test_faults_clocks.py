@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clocks that differ by minutes between nodes, that are set while tasks run, nodes that were started at other
-times, and nodes that stand still for a while: what the report says of times is the collector's clock."""
+"""Clocks that differ by minutes between nodes, that are set while tasks run, nodes that were booted at other
+times, and nodes that freeze for a while: all times in the report are by the collector's clock."""
 
 import os
 import stat
@@ -22,14 +22,14 @@ pytestmark = pytest.mark.matrix
 
 @pytest.fixture(scope="module")
 def skew(tmp_path_factory):
-    """The library that moves a program's clock."""
+    """The library that shifts a program's clock."""
     library = tmp_path_factory.mktemp("skew") / "skewed_clock.so"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, HERE / "skewed_clock.c"], check=True)
     return library
 
 
 class Clock:
-    """A node's clock: so many seconds ahead of ours."""
+    """A node's clock, `ahead` seconds ahead of ours."""
 
     def __init__(self, directory, library, ahead):
         directory.mkdir(parents=True)
@@ -41,7 +41,7 @@ class Clock:
             file.write(struct.pack("d", ahead))
 
     def env(self, procs):
-        """The environment of a worker there: its own clock and its agent's."""
+        """The environment of a worker on that node: it sets the worker's clock and its agent's."""
         shim = procs.worker_env()
         self.agent.write_text(f'#!/bin/sh\nLD_PRELOAD="{self.library}" exec "{procs.build}/crema-agent" "$@"\n')
         self.agent.chmod(self.agent.stat().st_mode | stat.S_IXUSR)
@@ -69,7 +69,7 @@ class Site:
             lambda dask_scheduler: {w.address: str(w.name) for w in dask_scheduler.workers.values()}).items()}
 
     def run(self, name, n, ahead=0.0):
-        """n tasks, each on any worker; their times must lie between ours (of a clock that is so far ahead)."""
+        """n tasks, each on any worker; their times must be between ours (by a clock that is `ahead` seconds ahead)."""
         keys = [jobs.unique(name) for _ in range(n)]
         with span(name):
             began = time.time() + ahead
@@ -97,7 +97,7 @@ def site(tmp_path_factory, homes, skew):
         with Client(procs.address) as client:
             site = Site(procs, client)
             site.clock, site.clocks = clock, []
-            # The report is made on the collector's machine.
+            # The report runs on the collector's machine.
             procs.report = lambda *args, **options: cluster.Cluster.report(procs, *args, **{**options, "env": clock.variables()})
             for i, ahead in enumerate((7 * 60.0, -5 * 60.0)):
                 site.clocks.append(Clock(directory / str(i), skew, ahead))
@@ -106,7 +106,7 @@ def site(tmp_path_factory, homes, skew):
 
 
 def test_nodes_differ_by_minutes(site):
-    """One is 7 minutes ahead, the other one 5 behind."""
+    """One is 7 minutes ahead, the other one 5 minutes behind."""
     found = site.run("apart", 200)
     assert len({t["pid"] for t in jobs.tasks_of(found, "apart")}) == 2
     first = {w["pid"]: w["first_seen"] for w in found["workers"]}
@@ -114,15 +114,15 @@ def test_nodes_differ_by_minutes(site):
 
 
 def test_a_nodes_clock_is_set(site):
-    """Back by an hour, and forward by a day, while its worker and agent live."""
+    """One back by an hour, one forward by a day, while worker and agent live."""
     site.clocks[0].set(-3600.0)
     site.clocks[1].set(86400.0)
     site.run("set", 200)
 
 
 def test_the_collectors_clock_is_set(site):
-    """It goes back by an hour and is started again: the new journal's segment is older by its name than the
-    first. All times are its new clock's, and tasks of before keep their lengths."""
+    """It is set back by an hour and the collector is restarted: the new journal's segment is older by its name than the
+    first. All times are by its new clock, and earlier tasks keep their lengths."""
     site.procs.collector.kill()
     site.procs.collector.wait(60)
     site.clock.set(-3600.0)
@@ -133,7 +133,7 @@ def test_the_collectors_clock_is_set(site):
 
 
 def test_a_task_across_the_change(site):
-    """It began by the old clock and ended by the new one: its length is what its worker measured."""
+    """It started by the old clock and ended by the new one: its length is what its worker measured."""
     name = "across"
     with span(name):
         future = site.client.submit(time.sleep, 4, key=jobs.unique(name))
@@ -155,7 +155,7 @@ def test_a_task_across_the_change(site):
 
 
 def test_other_boot_times(new_cluster):
-    """A node that was started 40 days earlier than ours: its own boottime and monotonic clocks."""
+    """A node that was booted 40 days before ours: it has other boottime and monotonic clocks."""
     words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-T", "--boottime", str(40 * 86400), "--monotonic", str(35 * 86400), "-f"]
     if subprocess.run([*words, "true"], capture_output=True).returncode:
         pytest.skip("no namespaces of our own on this machine")
@@ -171,7 +171,7 @@ def test_other_boot_times(new_cluster):
 
 @pytest.mark.parametrize("seconds", [5, 25])
 def test_a_node_stands_still(site, data, tmp_path, seconds):
-    """Nanny, worker and agent are frozen in the middle of a task, as a suspended machine is, and go on."""
+    """Nanny, worker and agent are frozen in the middle of a task, as on a suspended machine, and continue."""
     marker = tmp_path / "marker"
     with cgroups.group("freezer", f"still{seconds}") as group:
         if group is None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A collector that is killed while records come, whose disk is full or may not be written, and whose
-journal is damaged: nothing that was acknowledged is lost, nothing counts twice, and what is lost is named."""
+"""A collector that is killed while records arrive, whose disk is full or not writable, and whose
+journal is damaged: no acknowledged record is lost, nothing counts twice, and losses are reported."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def small(tmp_path_factory, homes):
 
 @pytest.fixture(scope="module")
 def killed(small, tmp_path_factory):
-    """The collector is killed and started again three times while tasks run; the run, and a copy of its journal."""
+    """The collector is killed and restarted three times while tasks run; the run, and a copy of its journal."""
     keys = []
     with span("flood"):
         for _ in range(3):
@@ -57,7 +57,7 @@ def test_killed_three_times_while_records_come(killed):
 # --- a damaged journal
 
 def frames_of(path):
-    """(offset, length, type, worker, stream, first number, how many) of each frame, by contract/wire.h."""
+    """(offset, length, type, worker, stream, first number, count) of each frame, by contract/wire.h."""
     from frames import HEAD
 
     data, at, found = path.read_bytes(), 0, []
@@ -71,7 +71,7 @@ def frames_of(path):
 
 @pytest.fixture
 def damaged(killed, tmp_path):
-    """A copy of that journal, its largest file, and what that holds."""
+    """A copy of that journal, its largest file, and that file's frames."""
     copy = shutil.copytree(killed.copy, tmp_path / "copy")
     file = max(swarms.segments(copy), key=lambda p: p.stat().st_size)
     return copy, file, [f for f in frames_of(file) if f[2] == 7]
@@ -85,7 +85,7 @@ def flip(path, at):
 
 @pytest.mark.parametrize("where", ["payload", "header"])
 def test_one_bit_of_the_journal(killed, damaged, where):
-    """One frame is gone, by its name, its bytes and its records; all the others are there as they were."""
+    """One frame is lost and reported with its file, its bytes and its records; all others are unchanged."""
     copy, file, frames = damaged
     at, length, _, _, _, _, count = max(frames[len(frames) // 4:-1], key=lambda f: f[6])
     flip(file, at + (8 if where == "header" else 56 + (length - 56) // 2))
@@ -103,14 +103,14 @@ def test_one_bit_of_the_journal(killed, damaged, where):
         for name in ("pid", "wall_seconds", "cpu_seconds", "read_bytes"):
             assert after[key][name] == before[key][name], (key, name)
         assert after[key]["start"] == pytest.approx(before[key]["start"], abs=1e-3)  # a clock may be in the frame
-    # Totals are cumulative: the next one told them again.
+    # Totals are cumulative: a later frame has them again.
     assert sum(w["tasks_done"] for w in found["workers"]) == len(before)
     line = faults.line_of(killed, copy)
     assert f"0 records refused, {count} records lost" in line and line.endswith("1 torn"), line
 
 
 def test_truncated_journal(killed, damaged):
-    """Cut within a frame: all before it is read, the piece is named."""
+    """Truncated within a frame: everything before it is read, and the rest is reported."""
     copy, file, frames = damaged
     at, length = frames[len(frames) // 2][:2]
     os.truncate(file, at + length - 3)
@@ -118,12 +118,12 @@ def test_truncated_journal(killed, damaged):
     torn, = found["completeness"]["torn_files"]
     assert torn["file"].endswith(file.name) and torn["truncated"] and torn["bytes_skipped"] == length - 3
     lost = [f for f in frames if f[0] >= at]
-    # Numbers are missing where later ones of the same stream came; the end of a stream leaves no gap.
+    # A gap is seen only if the same stream has later numbers; the end of a stream leaves no gap.
     assert found["completeness"]["records_lost_at_least"] <= sum(f[6] for f in lost)
     assert "1 torn" in faults.line_of(killed, copy)
 
 
-# --- a disk that takes no more
+# --- a disk that is full or fails
 
 def test_disk_full(small, tmp_path):
     before = len(small.collector.text())
@@ -142,7 +142,7 @@ def test_disk_full(small, tmp_path):
 
 @pytest.mark.matrix
 def test_killed_while_its_disk_is_full(small):
-    """Started again it finds no room and says so; with room it goes on where it was."""
+    """When restarted it finds no room and reports that; with room it continues where it stopped."""
     small.fill()
     keys = run_tasks(small.client, "again", 200)
     stuck(small, "no space left on device")
@@ -159,8 +159,8 @@ def test_killed_while_its_disk_is_full(small):
 
 @pytest.mark.matrix
 def test_writes_that_fail(small):
-    """A disk that turns read-only under the collector, as after an error, answers each write with one; here
-    the limit on a file's size does."""
+    """A disk that turns read-only under the collector, as after an error, makes each write fail; here
+    the limit on file sizes does."""
     place = Path(f"/proc/{small.holder.pid}/root{small.journal}")
     size = max(swarms.segments(place)).stat().st_size
     subprocess.run(["prlimit", f"--pid={small.collector.pid}", f"--fsize={size + 100}:unlimited"], check=True)
@@ -171,7 +171,7 @@ def test_writes_that_fail(small):
 
 
 def collect_once(procs, prefix, directory):
-    """A second collector in that folder, which must not start: its line."""
+    """A second collector in that folder, which must not start; returns its line."""
     done = subprocess.run([*prefix, procs.build / "crema", "collect", "--listen", f"127.0.0.1:{cluster.free_port()}",
                            "--http", f"127.0.0.1:{cluster.free_port()}", "--dir", directory],
                           env=procs.env, capture_output=True, text=True, timeout=60)
@@ -188,7 +188,7 @@ def test_read_only_folder(small):
 
 @pytest.mark.matrix
 def test_limit_on_the_size_of_files(new_cluster):
-    """A segment ends below 'ulimit -f', so that the journal never comes to a stop there."""
+    """A segment ends below 'ulimit -f', so that the journal never stops there."""
     procs = new_cluster()
     procs.start_collector(prefix=["prlimit", "--fsize=200000"])
     procs.start_scheduler()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The collector's disk turns read-only under it, as after an error, or its folder is removed: it takes nothing that
-it cannot keep, says so, and goes on where the folder's path leads to by then."""
+"""The collector's disk turns read-only, as after an error, or its folder is removed: it accepts nothing that
+it cannot store, reports that, and continues in whatever folder the path then leads to."""
 
 import glob
 import os
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.matrix
 IMAGE = 'PATH="$PATH:/usr/sbin:/sbin"; truncate -s 16M "{0}.{1}" && mkfs.ext4 -q -F "{0}.{1}" && mount -o loop "{0}.{1}" "{2}"'
 
 
-# Its own tables have their room. A file's blocks find none once the tmpfs is full, which shows after write() has returned.
+# The file system's own tables have space. File blocks do not once the tmpfs is full, which shows only after write() has returned.
 THIN = 'PATH="$PATH:/usr/sbin:/sbin"; mkdir "{0}.thin"; mount -t tmpfs -o size=6m,mode=700 none "{0}.thin"; cd "{0}.thin"; ' \
     'truncate -s 64M image; mkfs.ext4 -q -F -b 4096 -O ^has_journal -E lazy_itable_init=0 -N 256 image; mount -o loop image "{0}"'
 
 
 class ThinDisk(disks.SmallDisk):
-    """ext4 on a device that promises more than it has."""
+    """ext4 on a device that is smaller than it claims."""
 
     def __init__(self, directory, env):
         super().__init__(directory, env, THIN)
@@ -40,7 +40,7 @@ class ThinDisk(disks.SmallDisk):
         assert self.shell(f'mount -o remount,size=128m "{self.journal}.thin"').returncode == 0
 
     def forget_cache(self):
-        """From here on files are what the disk has of them."""
+        """From here on files contain what the disk has of them."""
         for file in glob.glob(f"/proc/{self.holder.pid}/root{self.journal}/journal/*.crema"):
             fd = os.open(file, os.O_RDONLY)
             os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -48,13 +48,13 @@ class ThinDisk(disks.SmallDisk):
 
 
 class RealDisk(disks.SmallDisk):
-    """ext4 in a file: unlike tmpfs it can be told to behave as after an error of the disk."""
+    """ext4 in a file: unlike tmpfs it can be made to behave as after a disk error."""
 
     def __init__(self, directory, env):
         super().__init__(directory, env, IMAGE.format("{0}", "first", "{0}"))
 
     def new_disk(self):
-        """What the old one still gives is copied to a new one, which then lies where the old one did."""
+        """Copies what can still be read from the old disk to a new one, which is then mounted in its place."""
         new = f"{self.directory}/new"
         done = self.shell(f'set -e; mkdir "{new}"; ' + IMAGE.format(self.journal, "second", new) +
                           f'; cp -a "{self.journal}/." "{new}"; mount --move "{new}" "{self.journal}"')
@@ -82,8 +82,8 @@ def thin(tmp_path_factory, homes, journal_way):
 
 
 def turn_read_only(procs):
-    """Nothing that was written is on its way to the disk at that moment: such bytes it loses like a machine
-    whose power fails, at most a second's."""
+    """At that moment no written data is on its way to the disk: such bytes would be lost, as when a machine
+    loses power, at most those of a second."""
     procs.collector.send_signal(signal.SIGSTOP)
     done = procs.shell(f'sync -f "{procs.journal}"; mount -o remount,abort "{procs.journal}"; ! touch "{procs.journal}/x"')
     procs.collector.send_signal(signal.SIGCONT)
@@ -95,7 +95,7 @@ def said(procs, words):
 
 
 def test_turns_read_only(real, tmp_path):
-    assert "busy" in real.shell(f'mount -o remount,ro "{real.journal}"').stderr  # nobody does it by mistake
+    assert "busy" in real.shell(f'mount -o remount,ro "{real.journal}"').stderr  # it cannot be done by mistake
     with span("turned"):
         keys = tiny_tasks(real.client, "turned", 200)
         turn_read_only(real)
@@ -111,7 +111,7 @@ def test_turns_read_only(real, tmp_path):
 
 
 def test_folder_removed(real):
-    """What was in it is lost, and counted; nothing more is."""
+    """What was in it is lost, and counted; nothing else is."""
     run_tasks(real.client, "gone", 200)
     jobs.settled(real, lambda r: len(jobs.tasks_of(r, "gone")) >= 200)
     assert real.shell(f'rm -rf "{real.journal}/journal"').returncode == 0
@@ -128,7 +128,7 @@ def test_folder_removed(real):
 
 
 def test_spool_removed(real):
-    """The agents' folders are cleared while no collector can be reached: their agents have what was in them."""
+    """The agents' folders are removed while no collector can be reached: the agents still have the contents."""
     real.collector.kill()
     real.collector.wait(60)
     with span("cleared"):
@@ -142,8 +142,8 @@ def test_spool_removed(real):
 
 
 def test_does_not_keep_what_it_took(thin):
-    """The disk loses what write() gave it, and says so a second later. What was acknowledged by then is lost, and
-    counted; nothing more is."""
+    """The disk loses what write() passed to it, and reports that a second later. What was acknowledged by then is lost, and
+    counted; nothing else is."""
     with span("thin"):
         first = tiny_tasks(thin.client, "thin", 200)
         jobs.settled(thin, lambda r: len(jobs.tasks_of(r, "thin")) >= 200)

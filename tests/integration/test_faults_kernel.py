@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels that lack calls, and places that forbid them: worker, agent and collector do without. A filter
-answers pidfd_open, close_range, memfd_create, openat2, clone3, io_uring and cachestat with ENOSYS, or with
+"""Kernels that lack system calls, and containers that forbid them: worker, agent and collector work without them. A filter
+makes pidfd_open, close_range, memfd_create, openat2, clone3, io_uring and cachestat fail with ENOSYS, or with
 EPERM as containers do, and PIDFD_GET_INFO with ENOTTY."""
 
 import json
@@ -17,7 +17,7 @@ import pytest
 import refuse
 from distributed import Client, span
 
-# Refused with EPERM, clone3 lets no program of glibc's start a thread (test_clone3_with_eperm): there it is missing.
+# If clone3 fails with EPERM, no program can start a thread through glibc (test_clone3_with_eperm): here it fails with ENOSYS.
 NAMES = {"ENOSYS": refuse.ALL, "EPERM": refuse.ALL.replace("clone3", "clone3=ENOSYS")}
 
 
@@ -30,7 +30,7 @@ def run(error, names, code):
 
 
 def test_the_filter_refuses():
-    """Else nothing would be tried here."""
+    """Without the filter these tests would prove nothing."""
     code = f"""import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 print([libc.syscall(n, -1, 0, 0, 0, 0) and ctypes.get_errno() for n in {list(refuse.CALLS.values())}],
@@ -40,11 +40,11 @@ print([libc.syscall(n, -1, 0, 0, 0, 0) and ctypes.get_errno() for n in {list(ref
 
 
 def test_clone3_with_eperm(new_cluster):
-    """Not even Python starts a thread; the collector needs one only without io_uring, and says so in one line."""
+    """Not even Python can start a thread; the collector needs one only without io_uring, and reports that in one line."""
     procs = new_cluster()
     done = run("EPERM", "clone3", "import threading\nthreading.Thread(target=print).start()")
     if done.returncode == 0:
-        return  # a libc that does not use it
+        return  # a libc that does not use clone3
     done = subprocess.run([*words("EPERM", "clone3"), procs.build / "crema", "collect", "--listen", procs.target, "--http",
                            f"127.0.0.1:{procs.http_port}", "--dir", procs.journal], env={**procs.env, "CREMA_IO_URING": "off"}, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
@@ -61,7 +61,7 @@ def agent_of(procs, pid):
 
 @pytest.mark.parametrize("collector", ["EPERM", pytest.param("ENOSYS", marks=pytest.mark.matrix)])
 def test_refused_calls(new_cluster, data, tmp_path, collector):
-    """One worker without them, another one that may not use them."""
+    """One worker whose kernel lacks them, another one that may not use them."""
     procs = new_cluster()
     procs.start_collector(prefix=words(collector))
     procs.start_scheduler(faults.PATIENT)
@@ -76,7 +76,7 @@ def test_refused_calls(new_cluster, data, tmp_path, collector):
             for worker, prefix in zip(workers, prefixes):
                 pid = client.submit(os.getpid, pure=False, resources={worker.name: 1}).result(timeout=120)
                 assert filtered(pid) and filtered(agent_of(procs, pid))
-                # The agent learns of the end of its worker without a pidfd.
+                # The agent notices its worker's end without a pidfd.
                 futures.append(client.submit(faults.read_and_die, "SIGKILL", data["zlib"], str(tmp_path / prefix),
                                              resources={worker.name: 1}, key=jobs.unique(prefix)))
             assert client.gather(futures) == [size, size]
@@ -87,7 +87,7 @@ def test_refused_calls(new_cluster, data, tmp_path, collector):
         assert first["read_bytes"] == second["read_bytes"] == size
         assert second["storage_read_bytes"] is not None and second["runqueue_wait_seconds"] is not None
     faults.whole(found)
-    # A report of the page is made by a child, which closes what it inherited.
+    # A child makes the page's report, and closes the descriptors that it inherited.
     with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/report.json?run=last", timeout=60) as answer:
         assert json.load(answer)["completeness"]["records_lost"] == 0
     for worker in workers:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Networks that are slow, break, cut off in the middle of a frame or let nothing pass, and a collector that
-takes nothing: agents keep what they have, up to their bound, and the workers know nothing of it."""
+"""Networks that are slow, break, are cut in the middle of a frame or let nothing pass, and a collector that
+accepts nothing: agents keep their records, up to their limit, and the workers do not notice."""
 
 import os
 import random
@@ -19,13 +19,13 @@ BOUND = 24 << 10  # of the spool
 
 
 class Site:
-    """A collector, a scheduler, and workers that each reach the collector in a way of their own."""
+    """A collector, a scheduler, and workers that each reach the collector in a different way."""
 
     def __init__(self, procs, client, state):
         self.procs, self.client, self.state = procs, client, state
 
     def worker(self, target, prefix=None, **env):
-        """A worker whose agent sends to target; its spool is a folder of its own."""
+        """A worker whose agent sends to target; its spool is a separate folder."""
         extra = {**self.procs.worker_env(), "CREMA_COLLECTOR": target, **env,
                  "XDG_STATE_HOME": str(self.state / target.replace(":", "-"))}
         worker = self.procs.start_worker(env=extra, prefix=prefix or (), args=["--resources", f"{target}=1"], nthreads=2)
@@ -70,7 +70,7 @@ def spooled_bytes(worker):
 
 
 def test_delays_resets_and_cuts(site):
-    """200 ms each way; then, while tasks run, connections that end by RST, and ones that break off anywhere."""
+    """200 ms each way; then, while tasks run, connections that end with RST, and ones that break at any point."""
     rng = random.Random(6)
     with relay.Relay(site.procs.port) as between:
         worker = site.worker(f"127.0.0.1:{between.port}")
@@ -98,8 +98,8 @@ def test_delays_resets_and_cuts(site):
 
 
 def test_a_collector_that_takes_nothing(site, data):
-    """Connections are taken, and nothing passes. The spool grows to its bound; beyond it the detail of tasks is dropped
-    and counted; the totals are exact once the way is free, and no task was slower meanwhile."""
+    """Connections are accepted, and nothing passes. The spool grows to its limit; beyond it the details of tasks are dropped
+    and counted; the totals are exact once data passes again, and no task was slower meanwhile."""
     size, n = 1000, 1500
     with relay.Relay(site.procs.port) as between:
         worker = site.worker(f"127.0.0.1:{between.port}", CREMA_SPOOL_BYTES="24k")
@@ -128,10 +128,10 @@ def test_a_collector_that_takes_nothing(site, data):
     assert sum(f["read_bytes"] for f in found["files"] if f["path"] == data["zlib"]) == n * size
     line = faults.line_of(site.procs)
     assert line.startswith("1 workers seen, ") and " 0 records refused" not in line and " 0 records lost" in line, line
-    # the end of some was dropped
+    # the end records of some were dropped
     slow, fast = (statistics.median(t["wall_seconds"] for t in rows if t["wall_seconds"] is not None)
                   for rows in (tasks, jobs.tasks_of(free, "free")))
-    assert slow < 4 * fast + 1e-3  # a worker that waited for its agent would wait for seconds
+    assert slow < 4 * fast + 1e-3  # a worker that waited for its agent would take seconds
 
 
 def link(*words):
@@ -139,7 +139,7 @@ def link(*words):
 
 
 class Node:
-    """A network namespace with two cables to this one: Dask's, and the one to the collector."""
+    """A network namespace with two links to this one: Dask's, and the one to the collector."""
 
     def __init__(self):
         words = ["unshare", "-n"]
@@ -167,7 +167,7 @@ class Node:
 @pytest.mark.matrix
 @pytest.mark.parametrize("seconds", [4, 45])
 def test_partition(tmp_path_factory, homes, seconds):
-    """The cable between a worker's node and the collector is out for a while; Dask's own is not."""
+    """The link between a worker's node and the collector is down for a while; Dask's own is not."""
     node = Node()
     try:
         with cluster.Cluster(tmp_path_factory.mktemp("partition") / "cluster", homes) as procs:

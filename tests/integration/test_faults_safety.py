@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The worker is safe: nothing that grows with the work, nobody
-slower for what its agent holds, and random kills of everything without a loss."""
+"""The worker is safe: nothing grows with the work, no worker is
+slower because its agent holds data, and random kills of all processes lose nothing."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def test_random_kills(site, seconds):
 
 
 def start(procs, client, name, **options):
-    """A worker that gets only the tasks that ask for its name."""
+    """A worker that gets only the tasks that request its name."""
     worker = procs.start_worker(args=["--resources", f"{name}=1"], **options)
     cluster.wait_until(lambda: worker.name in client.run_on_scheduler(
         lambda dask_scheduler: [str(w.name) for w in dask_scheduler.workers.values()]), worker.name, 120, [worker])
@@ -52,7 +52,7 @@ def turns_for(seconds):
 
 
 def both_run(client, names, path, turns):
-    """50 tasks on each of them in each turn; {name: wall seconds of each, as the task itself saw it}."""
+    """50 tasks on each worker in each turn; {name: wall seconds of each task, measured by the task}."""
     walls = {name: [] for name in names}
     for _ in turns:
         for name in names:
@@ -63,7 +63,7 @@ def both_run(client, names, path, turns):
 
 @pytest.mark.parametrize("seconds", [30, 60 * MINUTES])
 def test_nothing_grows(new_cluster, site, seconds):
-    """A measured worker and one without crema run the same tiny tasks: memory and descriptors grow alike."""
+    """A measured worker and one without crema run the same tiny tasks: their memory and descriptors grow alike."""
     signal.alarm(int(seconds) + HANG_SECONDS)  # instead of the usual hang limit
     _, _, path = site
     procs = new_cluster()
@@ -86,8 +86,8 @@ def test_nothing_grows(new_cluster, site, seconds):
 
 
 def test_500_MB_spooled(new_cluster, site, tmp_path):
-    """Two workers whose collector cannot be reached; the agent of one finds 500 MB of a dead one's samples in its
-    spool. Its tasks take no longer than the other's, neither then nor while all of it is sent."""
+    """Two workers whose collector cannot be reached; the agent of one finds 500 MB of a dead agent's samples in its
+    spool. Its tasks take no longer than the other worker's, neither then nor while the samples are sent."""
     _, _, path = site
     procs = new_cluster()
     procs.start_scheduler()

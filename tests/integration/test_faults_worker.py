@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workers that end in every way that is known of batch nodes: what they had counted is exact, what they
-were doing is closed as killed, why they ended is said where there is evidence, and nothing else is lost."""
+"""Workers that end in every way known from batch nodes: their counts are exact, the tasks that
+were running are closed as killed, the cause of the end is reported if there is evidence, and nothing else is lost."""
 
 import contextlib
 import os
@@ -17,11 +17,11 @@ import pytest
 from distributed import Client, Future, span
 
 WAYS = ("_exit", "abort", "segfault", "cpu limit", "SIGTERM", "SIGKILL")
-LIMIT = 300 << 20  # of what is charged after the move
+LIMIT = 300 << 20  # of the memory charged after the move
 
 
 class Place:
-    """A collector, a scheduler, and one worker whose nanny starts it again and again."""
+    """A collector, a scheduler, and one worker, which its nanny restarts each time."""
 
     def __init__(self, procs, client):
         self.procs, self.client = procs, client
@@ -39,7 +39,7 @@ class Place:
         return self.client.run_on_scheduler(lambda dask_scheduler: any(w.processing for w in dask_scheduler.workers.values()))
 
     def restore(self):
-        """A worker that has nothing to do, whatever a test that failed has done to it or left running on it."""
+        """Makes sure that there is an idle worker, whatever a failed test has done to it or left running on it."""
         if self.is_busy():
             self.client.cancel([Future(key, self.client) for key in self.client.futures], force=True)
             self.worker.stop()
@@ -48,7 +48,7 @@ class Place:
 
     @contextlib.contextmanager
     def another(self, **options):
-        """One worker more, gone afterwards whatever happens."""
+        """One more worker, which is stopped afterwards in any case."""
         worker = self.start(**options)
         try:
             yield worker
@@ -60,7 +60,7 @@ class Place:
         return self.client.submit(function, *args, key=jobs.unique(name), **options).result(timeout=120)
 
     def processes(self):
-        """The nanny, the worker and whatever they started, their agents too."""
+        """The nanny, the worker and everything they started, including their agents."""
         group = [pid for pid, of, _ in cluster.processes() if of == self.worker.pid]
         return [*group, *self.procs.agents()]
 
@@ -109,7 +109,7 @@ def test_every_way_to_end(place, data, tmp_path):
         assert first["read_bytes"] == second["read_bytes"] == size, way
         assert gone["goodbye"]["how"] == ("exit" if way == "_exit" else "killed"), way
         assert gone["goodbye"]["tasks_in_flight"] == 1, way
-        assert gone["goodbye"]["cause"] is None, way  # nobody but the parent is told the signal
+        assert gone["goodbye"]["cause"] is None, way  # only the parent learns the signal
         evidence = " ".join(gone["goodbye"]["evidence"])
         assert ("_exit was called with status 3" if way == "_exit" else "no exit handler ran") in evidence, way
         assert gone["tasks_started"] == gone["tasks_done"] + 1, way
@@ -120,9 +120,9 @@ def test_every_way_to_end(place, data, tmp_path):
 
 
 def fill(place, group, name, with_agent, marker, path):
-    """A task that takes all memory of the group its worker is in; True: the kernel killed that worker only.
-    While a large memory is given back the kernel may kill whatever else of the group wants some: its agent
-    as well (which test_kill_all.py has). So the nanny is not in it."""
+    """Runs a task that takes all memory of its worker's cgroup; True if the kernel killed only that worker.
+    While much memory is being freed the kernel may kill any other process of the cgroup that needs some: the agent
+    as well (tested in test_kill_all.py). So the nanny is not in it."""
     before = group.oom_kills()
     task = place.client.submit(faults.read_and_die, "memory", path, str(marker), key=jobs.unique(name), resources={"room": 1})
     pid = int(cluster.wait_until(lambda: marker.exists() and marker.read_text(), "the task to read"))
@@ -134,7 +134,7 @@ def fill(place, group, name, with_agent, marker, path):
 
     def noticed():
         seen = faults.by_pid(place.procs.report_json()).get(pid)
-        return seen and seen["last_seen"] > moved + 2  # it looks each second
+        return seen and seen["last_seen"] > moved + 2  # it checks once per second
 
     cluster.wait_until(noticed, "the agent to look at its worker's group")
     Path(f"{marker}.go").touch()
@@ -145,8 +145,8 @@ def fill(place, group, name, with_agent, marker, path):
 
 @pytest.mark.matrix
 def test_out_of_memory(place, data, tmp_path):
-    """The kernel kills the worker of a group that is out of memory, and that group's count says so,
-    whether the agent is in the group or not."""
+    """The kernel kills the worker of a cgroup that is out of memory, and the report has the cgroup's count,
+    whether the agent is in the cgroup or not."""
     size, done = os.path.getsize(data["zlib"]), []
     with cgroups.group("memory", "oom") as group:
         if group is None:
@@ -171,13 +171,13 @@ def test_out_of_memory(place, data, tmp_path):
 
 
 def both_ways(pid):
-    """What lies in memory that is writable and executable."""
+    """Mappings that are both writable and executable."""
     lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
     return [line for line in lines if "w" in line.split()[1] and "x" in line.split()[1]]
 
 
 def test_no_writable_and_executable_memory(place, data):
-    """Neither in the library's segments, nor in a worker that has patched all it patches, nor in the agents."""
+    """Neither in the library's segments, nor in a worker whose patches are complete, nor in the agents."""
     procs = place.procs
     assert place.run("patched", faults.read_a_little, data["zlib"], 100) == 100
     for program in ("libcrema.so", "crema-agent", "crema"):
@@ -195,7 +195,7 @@ def test_no_writable_and_executable_memory(place, data):
 @pytest.mark.matrix
 def test_over_the_nannys_limit(place, data, tmp_path):
     marker, size, limit = tmp_path / "marker", os.path.getsize(data["zlib"]), 500 << 20
-    # The agent looks each second, and must have seen how large it was.
+    # The agent checks once per second, and must have seen the worker's size.
     slow = {"DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False", "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "3s"}
     large = {"env": place.procs.worker_env(env=slow), "args": ["--memory-limit", str(limit), "--resources", "room=1"]}
     with place.another(**large), span("limit"):
@@ -209,8 +209,8 @@ def test_over_the_nannys_limit(place, data, tmp_path):
 
 @pytest.mark.matrix
 def test_preempted(place, data, tmp_path):
-    """As batch systems do it: SIGTERM to every process of the job, the agent too, and soon SIGKILL.
-    The attempt under way is told as far as it got, and what had ended is there. The last test here."""
+    """As batch systems do it: SIGTERM to every process of the job, including the agent, and SIGKILL soon after.
+    The running attempt is reported up to its progress, and finished ones are there. This must be the last test here."""
     marker = tmp_path / "marker"
     with span("preempted"):
         keys = [jobs.unique("done") for _ in range(40)]
@@ -220,7 +220,7 @@ def test_preempted(place, data, tmp_path):
         processes = place.processes()
         for pid in processes:
             cluster.kill(pid, signal.SIGTERM)
-        time.sleep(2)  # what a batch system leaves them
+        time.sleep(2)  # the grace period of a batch system
         for pid in processes:
             cluster.kill(pid, signal.SIGKILL)
         place.worker = place.start()

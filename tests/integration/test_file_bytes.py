@@ -1,5 +1,5 @@
-"""Bytes per file, layer by layer: what coffea says was requested, what was read, what of it was read
-again, what came from the page cache, and what the baskets that uproot used hold."""
+"""Bytes per file, layer by layer: what coffea requested, what was read, what was read
+again, what came from the page cache, and the size of the baskets that uproot used."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ def row_of(report, path):
 
 
 def known(report, paths):
-    """The lists of what was read have come: once a file has been left alone for a second."""
+    """Whether the lists of byte ranges have arrived: they do once a file was not used for a second."""
     rows = {r["path"]: r for r in report["files"]}
     return all(os.path.realpath(p) in rows and rows[os.path.realpath(p)]["reread_bytes"] is not None for p in paths)
 
@@ -46,7 +46,7 @@ def chunks_of(report):
 
 
 def check_baskets(cell, name, report, path):
-    """The chunks' baskets and the file's are those that the file itself names."""
+    """The baskets of the chunks and of the file are those that the file itself lists."""
     truth = [Baskets(path).of_chunk(chunk) for chunk in chunks_of(report)]
     each = [basket for chunk in truth for basket in chunk]
     row = row_of(report, path)
@@ -72,7 +72,7 @@ def test_small_chunks_request_the_metadata_again(shared, cell, chunks):
     cell("basket_bytes", f"{name}, each basket once", BRANCHES, baskets_once(found, path), row["unique_basket_bytes"])
     cell("coffea", f"{name}, bytesread", COFFEA, report["bytesread"], row["requested_bytes"])
     check_sums(row)
-    # Every basket that was used lies in what was read; the rest is metadata, the same for any chunks.
+    # Every basket that was used is in what was read; the rest is metadata, the same for all chunks.
     assert row["read_basket_bytes"] == row["unique_basket_bytes"]
     assert row["chunks"] == chunks and row["outside_basket_bytes"] > 100 * row["read_basket_bytes"]
     assert found["metrics"]["requested_amplification"] == report["bytesread"] / found["metrics"]["basket_bytes"]
@@ -83,7 +83,7 @@ def test_small_chunks_request_the_metadata_again(shared, cell, chunks):
 
 
 def baskets_once(report, path):
-    """Bytes of all baskets that any chunk used, each once."""
+    """Bytes of all baskets that any chunk used, counting each once."""
     used = {basket for chunk in chunks_of(report) for basket in Baskets(path).of_chunk(chunk)}
     return sum(size for _, size, _ in used)
 
@@ -98,7 +98,7 @@ def copies(disk, names, size=400_000):
 
 
 def test_what_was_read_twice(shared, disk, cell):
-    """Known ways to read, each on a file of its own."""
+    """Known ways to read, each on a separate file."""
     names = [f.__name__ for f in read_patterns.EXACT]
     files = copies(disk, [*names, "duplicated"])
     with span("patterns"):
@@ -134,7 +134,7 @@ def test_again_by_another_worker(shared, disk, cell):
 
 @pytest.mark.parametrize("state", ["cold", "warm"])
 def test_page_cache(shared, data, cell, state):
-    """Large reads: what storage did not give was in the page cache."""
+    """Large reads: bytes that storage did not deliver came from the page cache."""
     path, name = data["zstd"], f"large reads, {state}"
     if state == "cold":
         cold.drop(path)
@@ -164,7 +164,7 @@ def test_other_sources_use_the_same_baskets(shared, data, cell, source):
     found = shared.settled(lambda r: len(r["chunks"]) >= 2 and (mapped or known(r, [path])))
     check_baskets(cell, name, found, path)
     row = row_of(found, path)
-    if mapped:  # nobody knows which of its bytes were looked at
+    if mapped:  # it is unknown which of its bytes were accessed
         assert row["read_amplification"] is None and row["mapped_bytes"] >= row["size_bytes"]
     else:
         check_sums(row)

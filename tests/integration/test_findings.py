@@ -1,7 +1,7 @@
 """Findings of real runs: each check has a run that triggers it and one that does not.
 
-Each run is a span on a shared cluster; all of them are made first, then their reports are read. The
-table of checks itself (contract/findings.def) says which there are.
+Each run is a span on a shared cluster; all runs come first, then their reports are read. The
+checks are listed in contract/findings.def.
 """
 
 import json
@@ -83,7 +83,7 @@ RUNS = {
 CAUSES = {"chunk_overhead", "reread_in_task", "not_by_coffea", "wide_read", "chunk_baggage", "small_writes", "slow_worker", "stalled", "interrupted",
           "large_arguments", "large_results", "gc_pauses", "hot_line", "preload_columns", "unused_columns", "client_part", "allocator_holds",
           "name_lookup"}
-# Runs of the second cluster and of processes of their own: some of them need more than a second each.
+# Runs of the second cluster and of separate processes: some of them need more than a second each.
 LONG = {"stopped", "direct", "remote", "remote_whole", "beside", "queue", "late", "fill", "leak", "spill", "awkward",
         "processes", "forked", "silent", "child"}
 
@@ -104,7 +104,7 @@ class Made:
             return [self.client.submit(function, *args, pure=False, key=jobs.unique(name), **options) for _ in range(count)]
 
     def run(self, name, function, *args, **options):
-        """A failure of the task is part of the job."""
+        """The task may fail: that is part of the job."""
         futures = self.submit(name, function, *args, **options)
         self.client.gather(futures, errors="skip")
         return futures
@@ -141,7 +141,7 @@ def server(data):
 
 
 def waits_and_codecs(made, server):
-    """Those that only wait share the time."""
+    """Jobs that only wait run at the same time."""
     waiting = made.submit("lock", work.wait_for_a_lock, 1.3) + made.submit("ask", work.ask, server, 1.3)
     waiting += made.submit("sleep", work.rest, 1.3)
     waiting += made.submit("brief", work.ask, server, 0.1)
@@ -226,7 +226,7 @@ def pair(tmp_path_factory, homes, disk, data, server):
 
 
 def torn(procs, directory):
-    """The journal with a hole in it."""
+    """The report of a journal with a gap."""
     copy = directory / "torn"
     shutil.copytree(procs.journal, copy)
     (file,) = [f for f in swarms.segments(copy) if f.stat().st_size > 50_000][:1]
@@ -237,7 +237,7 @@ def torn(procs, directory):
 
 
 def alone(made, server, path):
-    """On one worker with one thread and little memory."""
+    """Jobs on one worker with one thread and little memory."""
     client = made.client
     made.run("child", work.child_spins, 2.5)
     client.run(work.download_beside, server, 12 << 20)
@@ -253,7 +253,7 @@ def alone(made, server, path):
 
 
 def late_and_silent(made):
-    """Workers that come when most is done; then one of them vanishes with its agent."""
+    """Workers that join when most work is done; then one of them vanishes with its agent."""
     client, procs = made.client, made.procs
     with span("late") as made.spans["late"]:
         go = procs.directory / "workers-are-there"
@@ -299,7 +299,7 @@ def long_runs(tmp_path_factory, homes, disk, data, server):
 
 @pytest.fixture(scope="module")
 def fresh_runs(tmp_path_factory, homes):
-    """The first task of a worker, and the next run's: the same CPU outside of tasks, which is not this run's."""
+    """A worker's first task, and that of the next run: the CPU outside tasks is the same, but belongs only to the first run."""
     directory = tmp_path_factory.mktemp("findings-fresh")
     with cluster.Cluster(directory / "fresh", homes) as procs:
         procs.start_collector()
@@ -327,8 +327,8 @@ def report_of(request):
 
 
 def test_a_run_read_alone_is_the_same(pair, tmp_path):
-    """As of a journal that is too long to be kept whole (model/selection.h): of many runs, among them killed,
-    retried and nested tasks. Of the workers' lives before and after it says less."""
+    """As for a journal that is too long to be kept whole (model/selection.h): for many runs, also with killed,
+    retried and nested tasks. Only the workers' lifetimes before and after the run are less complete."""
     journal = tmp_path / "journal"
     shutil.copytree(pair.procs.journal, journal)
 
@@ -340,7 +340,7 @@ def test_a_run_read_alone_is_the_same(pair, tmp_path):
         for worker in whole["workers"] + alone["workers"]:
             del worker["work_seconds"], worker["startup_seconds"], worker["host_sample"]
         for report in whole, alone:
-            del report["stacks"]["agents_cpu_seconds"]  # of the workers' lives, too
+            del report["stacks"]["agents_cpu_seconds"]  # covers the workers' lifetimes, too
         assert alone == whole, name
     assert read("last", "1")["run"] == read("last", "100G")["run"]
     one_by_one, whole = (pair.procs.report("--list", "--read-whole", size, directory=journal).stdout for size in ("1", "100G"))
@@ -348,7 +348,7 @@ def test_a_run_read_alone_is_the_same(pair, tmp_path):
 
 
 def finding(report, check):
-    """Also where it is left out because a more specific one speaks."""
+    """The finding, even if it is left out because a more specific one is reported."""
     found = [f for f in report["findings"] + report["findings_left_out"] if f["id"] == check]
     return found[0] if found else None
 
@@ -372,7 +372,7 @@ def test_speaks(report_of, disk, check):
     report = report_of(RUNS[check][0])
     found = finding(report, check)
     assert found, (report["findings"], report["findings_checked"])
-    # one that costs little is a note; how much it costs is the machine's
+    # a finding that costs little is a note; its cost depends on the machine
     assert found["severity"] in (TABLE[check].lower(), "note")
     assert found["evidence"] and all(e["value"] is not None for e in found["evidence"])
     assert re.search(r"\d", found["sentence"])
@@ -380,7 +380,7 @@ def test_speaks(report_of, disk, check):
 
 @pytest.mark.parametrize("check", marked(1))
 def test_is_quiet(report_of, disk, check):
-    """It was made, and found nothing."""
+    """The check was made, and found nothing."""
     storage_known(check, disk)
     report = report_of(RUNS[check][1])
     checked = report["findings_checked"]
@@ -402,7 +402,7 @@ def test_metrics_of_the_evidence(pair):
 
 
 def test_gain_of_a_chunksize(pair):
-    """What a larger chunksize saves, against a run that takes the advice."""
+    """The gain of a larger chunksize, against a run that follows the advice."""
     before = pair.reports["small_chunks"]
     said = evidence(finding(before, "metadata_reread"))
     after = pair.reports["advised"]
@@ -412,7 +412,7 @@ def test_gain_of_a_chunksize(pair):
 
 
 def test_gain_of_a_codec(pair):
-    """At the speed of the other codec in the same run."""
+    """Computed with the speed of the other codec in the same run."""
     report = pair.reports["codecs"]
     said = evidence(finding(report, "decompression"))
     rows = {c["codec"]: c for c in report["codecs"] if c["calls"]}

@@ -1,5 +1,5 @@
-"""`crema follow` of a journal that a collector writes: to a file, a socket's receiver and a real JetStream, while followers,
-collector, workers and the NATS server are killed. What arrives is what the report has, once."""
+"""`crema follow` of a journal that a collector is writing: to a file, a socket's receiver and a real JetStream, while followers,
+collector, workers and the NATS server are killed. What arrives is what the report contains, once."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def follow(procs, *args):
 
 
 def kill_now_and_then(procs, targets, stop, rng, said):
-    """Followers are killed and started again until `stop`."""
+    """Kills and restarts followers until `stop`."""
     running = {to: follow(procs, "--to", to) for to in targets}
     while not stop.wait(rng.uniform(0.2, 1.0)):
         to = rng.choice(targets)
@@ -33,11 +33,11 @@ def kill_now_and_then(procs, targets, stop, rng, said):
     for process in running.values():
         process.terminate()
         said.append(process.communicate(timeout=60)[1])
-        assert process.returncode == 0 or "cannot connect" in said[-1]  # it was started while the server was down
+        assert process.returncode == 0 or "cannot connect" in said[-1]  # it started while the server was down
 
 
 def ends(lines):
-    """Of each execution what its latest record says."""
+    """The latest record of each execution."""
     last = {}
     for line in lines:
         if line["message"] in ("TASK_END", "TASK_AMEND"):
@@ -94,7 +94,7 @@ def test_everything_is_killed(new_cluster, tmp_path):
 
 
 def test_two_followers_of_one_stream(new_cluster, tmp_path):
-    """The server takes a message only behind the one that it follows: they get in each other's way, and nothing is missing or twice."""
+    """The server accepts a message only after its predecessor: the followers conflict, and nothing is missing or duplicated."""
     procs = new_cluster()
     with nats.Server(tmp_path) as server:
         stream = f"nats://127.0.0.1:{server.port}/crema"

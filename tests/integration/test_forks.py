@@ -1,4 +1,4 @@
-"""Schedulers and nannies that are forks for tests (forks.py) are what a user starts, and so are the workers of such nannies."""
+"""Schedulers and nannies that are forks for tests (forks.py) behave as those that a user starts, and so do the workers of such nannies."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 
 def traits():
-    """What exec, the environment and the command line make of this process."""
+    """What exec, the environment and the command line determine in this process."""
     def described():
         import os
         import signal
@@ -32,7 +32,7 @@ def traits():
 
 
 def leaves(value, name=""):
-    """{name: value} of what is not divided further."""
+    """{path: value} of the innermost values."""
     if not isinstance(value, dict) or not value:
         return {name: value}
     return {k: v for key, each in value.items() for k, v in leaves(each, f"{name}.{key.replace('_', '-')}").items()}
@@ -40,7 +40,7 @@ def leaves(value, name=""):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory, homes):
-    """{forked: traits of the scheduler, the nanny and the worker; what they ended with}"""
+    """{forked: (traits of the scheduler, the nanny and the worker; their exit statuses)}"""
     found = {}
     for forked in (True, False):
         directory = tmp_path_factory.mktemp("forks") / "cluster"
@@ -66,7 +66,7 @@ def both(tmp_path_factory, homes):
 def test_traits(both, who):
     fork, program = both[True][0][who], both[False][0][who]
     assert program["config"]["distributed"]["worker"]["memory"]["spill"] == 0.61
-    # A nanny does not have the library, as it was there before LD_PRELOAD was set; its worker has.
+    # A nanny does not have the library, as it started before LD_PRELOAD was set; its worker has.
     assert (fork.pop("ours"), program.pop("ours")) == {"scheduler": (False, False), "nanny": (False, True), "worker": (True, True)}[who]
     fork, program = leaves(fork), leaves(program)
     assert {name: (fork.get(name), program.get(name)) for name in fork.keys() | program.keys() if fork.get(name) != program.get(name)} == {}

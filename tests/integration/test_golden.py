@@ -1,5 +1,5 @@
-"""Journals and agents of earlier versions: files kept as they were (tests/golden/make_golden.py), read by today's
-collector from the disk and from an agent's connection; and versions that are newer or too old to be understood."""
+"""Journals and agents of earlier versions: files kept unchanged (tests/golden/make_golden.py), which today's
+collector reads from the disk and from an agent's connection; and versions that are newer or too old to be understood."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ def says_what_it_said(found):
     assert (server["requests"], server["failed_requests"], server["read_bytes"]) == (5, 1, 3003)
     assert (section["section"], section["count"], section["wall_seconds"]) == ("fill", 3, 0.6)
     (apart,) = found["sections_by_dataset"]
-    for row in (section, apart):  # its agent told no dataset and no spread: unknown
+    for row in (section, apart):  # its agent sent no dataset and no spread: unknown
         assert [row[f"wall_{name}_seconds"] for name in ("min", "median", "max")] == [None] * 3 and row["count"] == 3
     assert apart["dataset"] is None
     assert (found["workers"][0]["host"], found["workers"][0]["pid"]) == ("node-1", 4711)
@@ -59,7 +59,7 @@ def options():
 
 @pytest.fixture(params=["", "valgrind"])
 def collector(tmp_path, request, options):
-    """Also under valgrind: what it does with old agents, strangers and its end leaks and touches nothing."""
+    """Also under valgrind: with old agents and strangers, and at its end, it neither leaks nor makes invalid accesses."""
     (tmp_path / "token").write_bytes(TOKEN + b"\n")
     (tmp_path / "token").chmod(0o600)
     port = cluster.free_port()
@@ -83,7 +83,7 @@ def spoken():
 
 
 def tells_all(agent):
-    """Sends what the golden agent sent, until all of it is acknowledged."""
+    """Sends everything that the golden agent sent, until all of it is acknowledged."""
     said = [f for f in spoken() if f[0] in (frames.HELLO, frames.DATA)]
     agent.send(said[0][2])
     agent.expect(frames.WELCOME)
@@ -93,7 +93,7 @@ def tells_all(agent):
 
 
 def test_todays_protocol_brings_them_too(collector, tmp_path):
-    """The frames in sealed records; the journal has them as they were."""
+    """The same frames in sealed records; the journal has them unchanged."""
     tells_all(sealed.Agent(collector.port, TOKEN, WORKER))
     done, found = report(tmp_path / "state")
     assert done.returncode == 0, done.stderr
@@ -104,7 +104,7 @@ def test_todays_protocol_brings_them_too(collector, tmp_path):
 
 @pytest.mark.parametrize("options", [["--old-agents"]])
 def test_an_old_agent_is_understood(collector, tmp_path, options):
-    """One release back, if it is asked for: one line says so, however many come."""
+    """The previous release, if --old-agents allows it: one line reports it, for any number of agents."""
     tells_all(sealed.Agent(collector.port, TOKEN, WORKER, version=1))
     tells_all(sealed.Agent(collector.port, TOKEN, WORKER, version=1))
     done, found = report(tmp_path / "state")
@@ -135,7 +135,7 @@ def test_another_version_is_refused_with_a_line(collector, version):
 
 
 def test_a_replayed_proof_is_refused(collector):
-    """What one connection proved is worth nothing on the next: its challenge, and so its keys, are others."""
+    """One connection's proof is not valid on the next, whose challenge, and therefore its keys, are different."""
     first = sealed.Agent(collector.port, TOKEN, WORKER)
     proof = first.out.seal(frames.sealed(frames.PROOF, b"", WORKER))
     second = sealed.Agent(collector.port, TOKEN, WORKER)

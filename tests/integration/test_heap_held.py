@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory that malloc holds: a task of Dask that leaves free blocks between small ones in use, the finding, and its advice as it is written."""
+"""Memory that malloc holds: a Dask task that leaves free blocks between small ones in use, the finding, and its advice, followed literally."""
 
 import os
 
@@ -14,7 +14,7 @@ MB = 1 << 20
 
 
 def report_of(procs, client, name, seconds):
-    """Of a run that does nothing for so long."""
+    """The report of a run that does nothing for that time."""
     with span(name) as one:
         client.submit(heap_jobs.idle, seconds, key=jobs.unique(name), pure=False).result()
     return jobs.settled(procs, lambda r: r["worker_memory"][0]["readings"] >= 3, run=one, seconds=30)

@@ -1,4 +1,4 @@
-"""What hosts read and wrote on networks and disks, against /proc; and of two collectors each has it."""
+"""What hosts read and wrote on networks and disks, against /proc; with two collectors both have it."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ METRICS = ("host_net_read_bytes", "host_net_write_bytes", "host_disk_read_bytes"
 
 
 def counters():
-    """Of all hardware interfaces (without any, all but loopback) and all whole devices, as METRICS has them."""
+    """Sums over all hardware interfaces (if there are none, all but loopback) and all whole devices, in the order of METRICS."""
     net = {}
     for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
         name, _, numbers = line.partition(":")
@@ -27,7 +27,7 @@ def counters():
 
 
 def busy(path):
-    """Writes to the disk, sends over the loopback, and to nobody over the network if there is one."""
+    """Writes to the disk, sends over the loopback, and sends packets without a receiver over the network if there is one."""
     with open(path, "wb") as file:
         file.write(os.urandom(8_000_000))
         os.fsync(file.fileno())
@@ -43,8 +43,8 @@ def busy(path):
 
 
 def test_hosts_of_two_collectors(new_cluster, monkeypatch, disk):
-    """More than while the task ran, less than from well before the block until well after it. The user's
-    agents of one collector do not keep those of another one from telling."""
+    """At least what was counted while the task ran, at most the difference from well before the block until well after it. The user's
+    agents of one collector do not keep those of another one from reporting."""
     several = [new_cluster("one"), new_cluster("two")]
     for procs in several:
         procs.start_collector()
@@ -55,7 +55,7 @@ def test_hosts_of_two_collectors(new_cluster, monkeypatch, disk):
         with Client(procs.address) as client:
             client.wait_for_workers(1)
             earliest = counters()
-            time.sleep(3)  # more than two samples
+            time.sleep(3)  # longer than two sample intervals
             with crema.measure(client, dir=procs.journal) as m:
                 before = counters()
                 assert client.submit(busy, str(disk / "written"), pure=False).result() == 8_000_000

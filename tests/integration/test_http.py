@@ -14,13 +14,13 @@ FSSPEC_FIRST = ["fsspec", *(pytest.param(kind, marks=pytest.mark.matrix) for kin
 
 
 class Web:
-    """nginx, a cluster whose one worker trusts its certificate, and runs of named tasks."""
+    """nginx, a cluster whose only worker trusts its certificate, and runs of named tasks."""
 
     def __init__(self, server, procs, client):
         self.server, self.procs, self.client = server, procs, client
 
     def run(self, name, calls, in_turn=True, between=None):
-        """Each (function, args) as a task with a prefix of its own: their results and rows in order."""
+        """Runs each (function, args) as a task with a separate prefix; returns their results and rows in order."""
         prefixes = [f"{name}{i}" for i in range(len(calls))]
         futures = []
         with span(name):
@@ -60,7 +60,7 @@ def file_of(kind, name="small.bin"):
     return "nano.root" if kind == "HTTPSource" else name
 
 
-# --- bytes: what a relay before the server passed on is what went over the wire
+# --- bytes: what a relay in front of the server passed on is what was on the wire
 
 def passed(relay):
     return relay.down_bytes, relay.up_bytes
@@ -80,11 +80,11 @@ def unattributed(web):
                  for name in ("network_read_bytes", "network_write_bytes"))
 
 
-CLOSE_NOTIFY = 24  # record and alert; a client that has its answer does not read it any more
+CLOSE_NOTIFY = 24  # record and alert; a client that has its answer no longer reads it
 
 
 def check_bytes(cell, name, truth, row, unread=0):
-    """unread: what the server sent last and the client may have left in its socket."""
+    """unread: the last bytes from the server, which the client may have left in its socket."""
     received, sent = truth
     cell("network", f"network_read_bytes of {name}", "a relay counts what passes",
          (received - unread, received) if unread else received, row["network_read_bytes"])
@@ -93,7 +93,7 @@ def check_bytes(cell, name, truth, row, unread=0):
 
 @pytest.mark.parametrize("kind", HANDLERS)
 def test_tls_in_turn_and_then_nobody(web, cell, kind):
-    """The connection's opening is the first task's that uses it; fsspec keeps it for all of them."""
+    """The connection's handshake belongs to the first task that uses it; fsspec keeps the connection for all tasks."""
     from relay import Relay
 
     with Relay(web.server.tls_port) as relay:
@@ -118,7 +118,7 @@ def test_tls_in_turn_and_then_nobody(web, cell, kind):
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_nobodys_request_while_its_last_user_runs(web, tmp_path, scheme):
-    """The kept connection is nobody's from the first byte of a request that no task makes."""
+    """From the first byte of a request that no task makes, the kept connection belongs to no task."""
     import cluster
     from relay import Relay
 
@@ -152,8 +152,8 @@ def test_tls_two_at_once_one_throttled(web, cell, tmp_path, kind):
 
 
 def test_forty_mixed_on_four_threads(web):
-    """Clients, sizes, http and https mixed. nginx logs what it sent before TLS: records and at most one
-    opening for each request come on top."""
+    """A mix of clients, sizes, http and https. nginx logs the bytes before TLS, so records and at most one
+    handshake per request are added."""
     server, names = web.server, list(SIZES)
     calls = []
     for i in range(40):
@@ -172,7 +172,7 @@ def test_forty_mixed_on_four_threads(web):
 # --- time
 
 def check_waits(cell, name, row, known, how, queued):
-    """The known wait is network_wait; other classes hold only what the task took beyond it, and the
+    """The known wait is network_wait; other classes contain only the task's additional time, and the
     loop's own wait for a core."""
     more = max(row["wall_seconds"] - known, 0) + queued
     cell("waits", f"network_wait of {name}", how, known, row["network_wait_seconds"], 0.05 * known + queued)
@@ -182,7 +182,7 @@ def check_waits(cell, name, row, known, how, queued):
 
 @pytest.mark.parametrize("kind", HANDLERS)
 def test_wait_for_late_answers(web, cell, kind):
-    """0.7 s, and more than the second after which fsspec looks up from its wait."""
+    """0.7 s, and more than the second after which fsspec's wait wakes up."""
     from relay import Relay
 
     with Relay(web.server.port, delay_s=0.7) as quick, Relay(web.server.port, delay_s=1.3) as late:
@@ -219,7 +219,7 @@ def test_a_lock_beside_others_requests_stays_a_lock(web, cell, tmp_path):
 
 
 def test_dasks_own_connections_are_a_class_of_their_own(web):
-    """A task's argument comes over one of them: its size is known."""
+    """A task's argument arrives over one of them: its size is known."""
     def comm(report):
         parts = report["completeness"]
         return parts["tasks"]["comm_read_bytes"] + parts["unattributed"]["comm_read_bytes"]
@@ -228,7 +228,7 @@ def test_dasks_own_connections_are_a_class_of_their_own(web):
     before = comm(web.run("commbefore", [(len, b"x")])[2])
     _, (row,), report = web.run("comm", [(len, os.urandom(size))])
     assert row["network_read_bytes"] == 0
-    assert size < comm(report) - before < size + 300_000  # and what Dask says besides
+    assert size < comm(report) - before < size + 300_000  # and Dask's other messages
     text = web.procs.report("--run", "last").stdout
     assert "Dask's own connections" in text
 
@@ -245,14 +245,14 @@ def check_served(cell, what, web, relay, prefix, row, report):
     assert row["failed_requests"] == 0
     if row["scheme"] == "http":
         cell("network", f"bytes of answers to {what}", "nginx's $bytes_sent", out, row["read_bytes"])
-    else:  # records, and a session's tickets on top
+    else:  # records, and a session's tickets, are added
         assert out < row["read_bytes"] < out + out // 500 + 1_000 * requests
     assert row["latency_max_s"] >= relay.delay_s and row["latency_sum_s"] >= requests * relay.delay_s
     check_served_file(cell, what, relay, report, row)
 
 
 def check_served_file(cell, what, relay, report, row):
-    """Only one file was asked for, so its row is the server's; under TLS it cannot be told."""
+    """Only one file was requested, so its row equals the server's; under TLS it cannot be known."""
     files = [f for f in report["files"] if f":{relay.port}/" in f["path"]]
     if row["scheme"] == "https":
         assert not any(f["requests"] for f in files)
@@ -267,7 +267,7 @@ def check_served_file(cell, what, relay, report, row):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("kind", [*HANDLERS[:3:2], *(pytest.param(k, marks=pytest.mark.matrix) for k in HANDLERS[1::2])])
 def test_requests_by_server(web, cell, kind, scheme):
-    """One after the other, some on kept connections: the sum of their times is below the tasks' own."""
+    """One request after the other, some on kept connections: the sum of their times is below that of the tasks."""
     from relay import Relay
 
     with Relay(web.server.tls_port if scheme == "https" else web.server.port, delay_s=0.1) as relay:
@@ -279,11 +279,11 @@ def test_requests_by_server(web, cell, kind, scheme):
         check_served(cell, f"{kind}, {scheme}", web, relay, f"/{name}/", row, report)
         assert relay.connections == 1 or kind != "fsspec"
         assert kind == "HTTPSource" or row["latency_sum_s"] < sum(r["wall_seconds"] for r in rows)
-        # nobody else is a server: neither Dask's scheduler nor what the worker itself listens on
+        # there is no other server: neither Dask's scheduler nor the worker's own listener
         assert {s["scheme"] for s in report["servers"]} <= {"http", "https"}
 
 
-@pytest.mark.parametrize("kind", ["requests", "http.client"])  # which do not try again
+@pytest.mark.parametrize("kind", ["requests", "http.client"])  # which do not retry
 def test_a_request_without_an_answer_has_failed(web, kind):
     import cluster
     from relay import Relay

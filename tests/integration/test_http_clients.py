@@ -1,4 +1,4 @@
-"""HTTP clients beyond the environment of all tests: uvloop, HTTP/2, s3fs and pyarrow's S3. Run by
+"""HTTP clients that are not in the environment of all tests: uvloop, HTTP/2, s3fs and pyarrow's S3. Run by
 make accuracy."""
 
 import os
@@ -15,7 +15,7 @@ BUCKET = "bucket"
 
 
 def start(home, homes, server, args=(), env=None):
-    """A cluster whose one worker runs in the environment with the further clients."""
+    """A cluster whose only worker runs in the environment with these clients."""
     import cluster
     import webvenv
 
@@ -102,7 +102,7 @@ def test_uvloop_requests_by_server(uvloop_web, cell, scheme):
 
 
 def test_uvloop_keeps_dasks_own_apart(uvloop_web):
-    """A task's argument comes over Dask's connection and is no task's network."""
+    """A task's argument arrives over Dask's connection and does not count as the task's network bytes."""
     size = 3_000_000
     _, (row,), report = uvloop_web.run("uvcomm", [(len, os.urandom(size))])
     assert row["network_read_bytes"] == 0
@@ -112,7 +112,7 @@ def test_uvloop_keeps_dasks_own_apart(uvloop_web):
 
 
 def test_http2_is_shared(web, cell):
-    """What the connection carried is known, but not what a task did."""
+    """The connection's bytes are known, but not each task's share."""
     from relay import Relay
 
     with Relay(web.server.h2_port) as relay:
@@ -125,7 +125,7 @@ def test_http2_is_shared(web, cell):
         assert relay.connections == 1 and truth[0] > 6 * SIZES["big.bin"]
         for row in rows:
             assert wire_bytes(row) == (None, None)
-        assert not served_by(report, relay)  # requests side by side cannot be told apart
+        assert not served_by(report, relay)  # requests at the same time cannot be told apart
         for direction, known in zip(("read", "write"), truth):
             name = f"shared_network_{direction}_bytes"
             cell("network", f"{name} of HTTP/2, three tasks at once on one connection", "a relay counts what passes",
@@ -137,7 +137,7 @@ def test_http2_is_shared(web, cell):
 
 @pytest.fixture(scope="module")
 def moto(tmp_path_factory):
-    """moto's server with a bucket; its port."""
+    """moto's server with a bucket; returns its port."""
     import cluster
     import webvenv
 
@@ -203,7 +203,7 @@ def test_s3fs_waits(web, moto, cell):
 
 
 def test_arrow_s3_closes(web, moto):
-    """Arrow's client is C++ with threads of its own: what they receive is unattributed, and nothing is lost."""
+    """Arrow's client is C++ with its own threads: what they receive is unattributed, and nothing is lost."""
     from relay import Relay
 
     with Relay(moto) as relay:
@@ -219,7 +219,7 @@ def test_arrow_s3_closes(web, moto):
 # --- xrdclient
 
 def test_xrdclient(web, tmp_path):
-    """Whoever has its lock receives for all tasks of the process: unknown by task, but not in total."""
+    """The thread that holds its lock receives for all tasks of the process: unknown for a task, but not in total."""
     from xrootd import XRootD
 
     (tmp_path / "files").mkdir()

@@ -1,5 +1,5 @@
-"""The status page under clients that mean no good, all from the same address as everybody else: slow readers, slow
-writers, and readers of a report that is larger than the memory which the collector may take."""
+"""The status page under hostile clients, all from the same address as the regular ones: slow readers, slow
+writers, and readers of a report that is larger than the collector's memory limit."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ def maker():
 
 @pytest.fixture
 def procs(maker, new_cluster):
-    """A collector that has a run of 50,000 tasks."""
+    """A collector with a run of 50,000 tasks."""
     made = new_cluster()
     (made.journal / "journal").mkdir(parents=True)
     subprocess.run([maker, made.journal / "journal", str(TASKS), "10", "1"], check=True)
@@ -39,7 +39,7 @@ def procs(maker, new_cluster):
 
 
 class Hostile(threading.Thread):
-    """Clients that come back as soon as they are sent away, and take or send next to nothing."""
+    """Clients that reconnect as soon as they are disconnected, and receive or send next to nothing."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
@@ -128,7 +128,7 @@ def test_others_are_served_beside_slow_clients(procs, tmp_path):
         sent = swarm.result()
         hostile.stop.set()
         hostile.join()
-    # none was refused, and one that is slow is a busy machine's
+    # no request was refused; single slow ones are due to a busy machine
     assert sorted(took)[len(took) * 9 // 10] < 2
     assert memory < 100 * MIB
     assert sent["records_sent"] == sent["records_acked"] == 40_000
@@ -137,7 +137,7 @@ def test_others_are_served_beside_slow_clients(procs, tmp_path):
 
 
 def is_gone(sock):
-    """Whether the server has closed it."""
+    """Whether the server has closed the connection."""
     try:
         return sock.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:
@@ -147,8 +147,8 @@ def is_gone(sock):
 
 
 def test_the_oldest_half_request_gives_way(tmp_path):
-    """Of the address that has the most, in the order in which they came, whoever comes; those of another one, older
-    still, stay."""
+    """Connections of the address with the most of them are closed, oldest first, whoever connects; even older ones of another
+    address stay."""
     begun, gone = [], set()
     with Store(tmp_path).collect() as collector:
         for address, n in (("127.0.0.2", 5), ("127.0.0.1", CONNECTIONS - 5 + 10), ("127.0.0.2", 1)):

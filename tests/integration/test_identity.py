@@ -1,6 +1,6 @@
-"""wall = CPU + run queue + GIL + lock + network + storage + sleep + unclassified, and what is unclassified
-is next to nothing: of the tasks' own threads and of the pool threads that worked for them. Not under
-strace, which stops threads in ways that nothing else does."""
+"""wall = CPU + run queue + GIL + lock + network + storage + sleep + unclassified, and unclassified
+is next to nothing: for the tasks' own threads and for the pool threads that worked for them. Not under
+strace, which stops threads in unusual ways."""
 
 import cold
 import jobs
@@ -25,7 +25,7 @@ def untraced(tmp_path_factory, homes):
 
 @pytest.mark.parametrize("source", ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"])
 def test_next_to_nothing_is_unclassified(untraced, data, source, cell):
-    """Two threads per worker fight for the GIL; the first file is cold."""
+    """Two threads per worker compete for the GIL; the first file is cold."""
     procs, client, at_first = untraced
     cold.drop(data["zlib"])
     before = stolen()
@@ -46,7 +46,7 @@ def test_next_to_nothing_is_unclassified(untraced, data, source, cell):
          wall - rest, wall * 0.01 + taken)
     if source != "MemmapSource":  # it needs no pool
         wall, rest = (sum(abs(t[name]) for t in found["tasks"]) for name in ("pool_wall_seconds", "pool_unclassified_seconds"))
-        # Pieces of a few ms each: what a fault in fresh memory waits for weighs more there.
+        # Intervals of a few ms each: there the wait of a page fault in fresh memory has more weight.
         cell("identity", f"{source}, pool_wall_seconds of all tasks less pool_unclassified_seconds", "their wall time",
              wall, wall - rest, wall * 0.1 + taken)
     told = found["metrics"]["stolen_cpu_seconds"]

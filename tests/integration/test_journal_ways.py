@@ -1,5 +1,5 @@
-"""Both ways to write the journal, by io_uring and by pwrite: each is what was asked for, or what the kernel leaves; a
-collector killed under load, or asked to end, has lost nothing that it acknowledged."""
+"""Both ways to write the journal, by io_uring and by pwrite: each is used as requested, or as the kernel allows; a
+collector that is killed under load, or asked to end, loses no acknowledged record."""
 
 import errno
 import json
@@ -13,7 +13,7 @@ import cluster
 import pytest
 import swarms
 
-SETUP, ENTER, REGISTER = 425, 426, 427  # io_uring_*, the same on all machines
+SETUP, ENTER, REGISTER = 425, 426, 427  # io_uring_*, the same on all architectures
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -23,7 +23,7 @@ def built():
 
 @pytest.fixture(scope="module")
 def refuse(tmp_path_factory):
-    """The beginning of a command whose program is refused these system calls."""
+    """The start of a command line whose program may not use these system calls."""
     program = tmp_path_factory.mktemp("refuse") / "refuse"
     subprocess.run(["gcc", "-O1", "-o", program, Path(__file__).with_name("refuse.c")], check=True)
     return lambda error, *numbers: [program, str(error), ",".join(map(str, numbers))]
@@ -39,21 +39,21 @@ def has_ring(procs):
 
 
 def kernel_has_io_uring():
-    """Whether this machine's kernel lets us have one: asked without crema, by the system call's own error."""
+    """Whether this machine's kernel allows io_uring: tested without crema, by the error of the system call."""
     import ctypes
 
     return ctypes.CDLL(None, use_errno=True).syscall(SETUP, 1, None) == -1 and ctypes.get_errno() == errno.EFAULT
 
 
 def journals(procs, sent):
-    """What was sent is in the journal, each record once."""
+    """Everything that was sent is in the journal, each record once."""
     journal = swarms.journaled(procs.journal)
     assert all(swarms.is_whole(parts) for parts in journal.values())
     assert sum(count for parts in journal.values() for _, count in parts) == sent["messages"]
 
 
 def test_status_lists_the_agents(new_cluster, tmp_path):
-    """Each once, and together they have sent what the collector says that it has."""
+    """Each is listed once, and together they have sent what the collector reports as received."""
     procs = new_cluster()
     procs.start_collector()
     with swarms.Swarm(procs, tmp_path, workers=50, seconds=4, rate=500, frame=5) as swarm:
@@ -87,7 +87,7 @@ def test_the_way_that_was_asked_for(new_cluster, tmp_path, way):
     (errno.ENOSYS, [SETUP, ENTER, REGISTER]), (errno.EPERM, [SETUP, ENTER, REGISTER]), (errno.EPERM, [ENTER]),
     (errno.EACCES, [REGISTER])], ids=["no such call", "not allowed", "made but not used", "not asked"])
 def test_refused_by_a_filter(new_cluster, refuse, tmp_path, error, numbers):
-    """The records come, and status.json says how they are written."""
+    """The records arrive, and status.json reports how they are written."""
     procs = new_cluster()
     procs.start_collector(prefix=refuse(error, *numbers))
     assert status(procs)["journal"]["writes_by"] == "pwrite" and not has_ring(procs)
@@ -100,7 +100,7 @@ def test_refused_by_a_filter(new_cluster, refuse, tmp_path, error, numbers):
     ("off", signal.SIGKILL), ("on", signal.SIGKILL), ("on", signal.SIGTERM),
     pytest.param("off", signal.SIGTERM, marks=pytest.mark.matrix)], ids=str)
 def test_ended_under_load(new_cluster, tmp_path, way, number):
-    """The senders never send again what was acknowledged: a record lost would be a gap."""
+    """The senders never repeat acknowledged records: a lost record would be a gap."""
     procs = new_cluster(env={"CREMA_IO_URING": way})
     procs.start_collector()
     swarm = swarms.Swarm(procs, tmp_path, workers=200, records=30_000, rate=15_000, frame=10)

@@ -1,4 +1,4 @@
-"""Workers, nannies and agents that die: what was measured stays, and the rest is called by name."""
+"""Workers, nannies and agents that die: what was measured remains, and everything else is reported as what it is."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from distributed import Client, span
 
 STEP = 64 * 1024
 KILLS, CODECS = (20, ("lz4", "lzma", "zlib", "zstd")) if os.environ.get("CREMA_ALL_CELLS") else (5, ("zlib", "zstd"))
-# Dask gives up a task that saw this many workers die; here they die often.
+# Dask gives up on a task after this many of its workers died; here they die often.
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
 
 
@@ -49,11 +49,11 @@ def test_killed_task_has_what_strace_saw(new_cluster, data, tmp_path):
 
 
 def kill_at_random(client, stop, rng, killed, limit):
-    """Kills one worker at a time; the nanny starts it again."""
+    """Kills one worker at a time; the nanny restarts it."""
     while not stop.wait(rng.uniform(0.3, 1.5)) and len(killed) < limit:
         try:
             pids = list(worker_pids(client).values())
-        except Exception:  # a worker went away while it was asked
+        except Exception:  # a worker died during the request
             continue
         if pids and not stop.is_set():
             pid = rng.choice(pids)
@@ -62,7 +62,7 @@ def kill_at_random(client, stop, rng, killed, limit):
 
 
 def test_sigkill_at_random_instants(new_cluster, data, serial):
-    """coffea's sums stay equal; what was done twice is wasted and is not counted twice."""
+    """coffea's sums stay equal; repeated work is waste and is not counted twice."""
     procs, rng, killed, rounds, files = new_cluster(), random.Random(3), [], 0, [data[codec] for codec in CODECS]
     assert jobs.output_of(serial, data.values()) == serial["output"]
     with jobs.measured(procs, 2, scheduler=PATIENT) as client, Client(procs.address) as killer:
@@ -114,7 +114,7 @@ def test_finished_results_lost_with_their_worker(new_cluster):
 
 
 def test_worker_nanny_and_agent_killed_at_once(new_cluster, data, tmp_path):
-    """Nobody is left to close the task: the collector does, with the last that it heard."""
+    """No process is left to close the task: the collector does, with its last known state."""
     procs, marker = new_cluster(), tmp_path / "marker"
     with jobs.measured(procs, scheduler=PATIENT) as client:
         with span("gone"):
@@ -136,7 +136,7 @@ def test_worker_nanny_and_agent_killed_at_once(new_cluster, data, tmp_path):
 
 
 def test_agent_killed(new_cluster, data):
-    """The shim starts another agent, which goes on with the same counters."""
+    """The shim starts another agent, which continues with the same counters."""
     procs = new_cluster()
     with jobs.measured(procs, scheduler=PATIENT) as client:
         jobs.submit(procs, client, "before", jobs.read_whole, data["zlib"])

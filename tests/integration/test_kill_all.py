@@ -1,5 +1,5 @@
-"""Agents that die or stand still while tasks run, and a worker that goes with all that is around it:
-what the client knows of its tasks is compared with what the report says."""
+"""Agents that die or freeze while tasks run, and a worker that dies together with its nanny and agent:
+the client's own record of its tasks is compared with the report."""
 
 import contextlib
 import os
@@ -31,7 +31,7 @@ def run_many(client, name, n):
 
 
 def once_each(report, name, keys):
-    """Every task of the client has one attempt, which counts, and there are no others."""
+    """Every task of the client has exactly one attempt, which counts, and there are no others."""
     tasks = jobs.tasks_of(report, name)
     assert sorted(t["key"] for t in tasks) == keys
     assert all(t["counted"] and t["status"] == "ok" for t in tasks)
@@ -40,7 +40,7 @@ def once_each(report, name, keys):
 
 
 class Stopper(threading.Thread):
-    """Stops each agent of the target that it sees, the later ones too if `all_of_them`."""
+    """Stops the first agent of the target that it sees, or all of them, including later ones, if `all_of_them`."""
 
     def __init__(self, procs, all_of_them):
         super().__init__()
@@ -67,7 +67,7 @@ class Stopper(threading.Thread):
 
 
 def test_agent_stands_still(new_cluster):
-    """The shim takes it for dead and starts another one; the first wakes up and leaves the place."""
+    """The shim considers it dead and starts another one; the first one wakes up and leaves."""
     procs = new_cluster()
     with measured(procs) as client:
         cluster.wait_until(procs.agents, "the agent")
@@ -81,8 +81,8 @@ def test_agent_stands_still(new_cluster):
 
 
 def test_table_of_tasks_is_full(new_cluster, tmp_path):
-    """The agent stands still during 6,000 tasks, more than the table holds, and no other can be started:
-    what the table cannot hold is refused and counted, what it holds arrives when the agent goes on, and the
+    """The agent is frozen during 6,000 tasks, more than the table holds, and no other can be started:
+    tasks beyond the table's size are refused and counted, those in the table arrive when the agent continues, and the
     sums are exact."""
     procs = new_cluster()
     agent = shutil.copy2(procs.build / "crema-agent", tmp_path / "crema-agent")
@@ -93,7 +93,7 @@ def test_table_of_tasks_is_full(new_cluster, tmp_path):
         with Stopper(procs, all_of_them=True):
             keys = run_many(client, "full", 6000)
         found = jobs.settled(procs, lambda r: jobs.tasks_of(r, "full") and r["workers"][0]["tasks_done"] == 6001)
-        # Nothing is left behind by what was refused: all is whole again.
+        # The refused tasks leave nothing behind: later tasks are complete again.
         later = run_many(client, "later", 300)
         after = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "later")) >= 300)
     worker, = found["workers"]
@@ -105,14 +105,14 @@ def test_table_of_tasks_is_full(new_cluster, tmp_path):
     assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 6000 - len(tasks) > 0
     assert all(t["counted"] for t in tasks)
     assert sorted(t["key"] for t in jobs.tasks_of(after, "later")) == later
-    # The sums hold the refused ones too.
+    # The sums include the refused ones, too.
     assert worker["tasks"]["cpu_seconds"] > jobs.total(tasks, "cpu_seconds") * 6000 / len(tasks) / 2
     assert worker["tasks"]["cpu_seconds"] + worker["unattributed"]["cpu_seconds"] + worker["unseen"]["cpu_seconds"] == \
         pytest.approx(worker["rusage"]["cpu_seconds"], abs=1e-6)
 
 
 def test_agent_killed_while_tasks_run(new_cluster):
-    """Again and again, in less than a minute: another takes over, nothing is lost and nothing counts twice."""
+    """Repeatedly, in less than a minute: another agent takes over, nothing is lost and nothing counts twice."""
     procs, times = new_cluster(), 6
     killed, enough = [], threading.Event()
 
@@ -143,8 +143,8 @@ def test_agent_killed_while_tasks_run(new_cluster):
 
 
 def test_one_of_two_workers_goes_with_all_around_it(new_cluster, data, tmp_path):
-    """Worker, nanny and agent die at once in the middle of a job: the job ends on the other one and
-    a new one, the other's records are whole, and what was lost is told."""
+    """Worker, nanny and agent die at once in the middle of a job: the job ends on the other worker and
+    a new one, the other worker's records are complete, and the loss is reported."""
     procs, marker = new_cluster(), tmp_path / "marker"
     with measured(procs, workers=2) as client:
         gone, = [w for w in procs.workers if w.name == "worker-0"]
@@ -166,7 +166,7 @@ def test_one_of_two_workers_goes_with_all_around_it(new_cluster, data, tmp_path)
             size = os.path.getsize(data["zlib"])
             assert client.gather(others) == 8 * [size]
             assert slow.result(timeout=120) == 0
-        # The collector takes a worker for gone when it is silent for ten seconds and others are not.
+        # The collector considers a worker gone after ten seconds of silence if others are not silent.
         found = jobs.settled(procs, lambda r: any(w["silent"] for w in r["workers"]))
     lost, = [t for t in jobs.tasks_of(found, "gone") if t["key"] == slow.key and t["status"] == "lost"]
     assert not lost["counted"] and lost["waste_reason"] == "lost"
@@ -177,7 +177,7 @@ def test_one_of_two_workers_goes_with_all_around_it(new_cluster, data, tmp_path)
     whole = [t for t in jobs.tasks_of(found, "gone") if t["key"] in {f.key for f in others}]
     assert len(whole) == 8
     assert all(t["counted"] and t["read_bytes"] == size and t["pid"] == pids["worker-1"] for t in whole)
-    done = found["completeness"]  # of the silent worker it is known until it was heard last
+    done = found["completeness"]  # the silent worker's values are known up to its last record
     assert (done["records_lost"], done["records_lost_at_least"]) == (None, 0) and [w["records_lost"] for w in found["workers"] if w["silent"]] == [None]
     notes = found["completeness"]["notes"]
     assert any("1 attempts are lost" in note for note in notes), notes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Libraries whose codecs run below Python (HDF5 by h5py's low level, PyTables and netCDF4; blosc2; libarrow): a number is the
-library's own, or unknown; never 0 where something was packed or unpacked."""
+library's own, or unknown; never 0 if something was compressed or decompressed."""
 
 import os
 
@@ -53,7 +53,7 @@ def test_case(found, cell, name, step):
         cell(f"{of}_{unit}", f"{name}, {step}", due if isinstance(due, str) else "what the library was asked for", value,
              task[f"{of}_{unit}"], unknown=None if truth else "the library does it by itself")
     assert (task[f"{of}_cpu_seconds"] is None) == (truth is None)
-    # The other direction: the libraries of these cases read what they change, or do not say how they were opened.
+    # The other direction: the libraries of these cases read what they change, or do not show how they were opened.
     if step == "read" and not name.startswith(("h5py_changed", "blosc2_schunk", "blosc2_array")):
         assert task["compress_calls"] == task["compress_out_bytes"] == 0
     if step == "write" and not name.startswith(("tables_index", "blosc2_schunk", "blosc2_array", "netcdf", "arrow_dataset")):
@@ -62,8 +62,8 @@ def test_case(found, cell, name, step):
 
 @pytest.mark.parametrize("name", LATER)
 def test_packed_by_a_later_task(found, name):
-    """A task that flushes, closes or lets go of what another one wrote makes HDF5 pack it: the file has grown meanwhile, by
-    all that was written, or by less where it was packed."""
+    """A task that flushes, closes or drops what another one wrote makes HDF5 compress it: the file grows in that time, by
+    all that was written, or by less if it was compressed."""
     said, _, report = found
     written, packed = 4 * library_cases.ROWS, LATER[name][2]
     grown = said[name, "settle"]
@@ -82,8 +82,8 @@ def test_sums_are_unknown_too(found):
 
 @pytest.mark.parametrize("codec", ["lz4", None])
 def test_a_writer_of_another_task(new_cluster, tmp_path, codec):
-    """Who writes by a packing writer packs, whoever opened it: unknown. By another one: nothing, though it may lie where
-    the first one lay."""
+    """Writing through a compressing writer compresses, whichever task opened it: unknown. Through another writer: nothing,
+    even if it has the address of an earlier one."""
     procs = new_cluster()
     procs.start_collector()
     procs.start_scheduler()

@@ -1,5 +1,5 @@
-"""Workers in narrow places: little room, few rights, other namespaces, a user's mistakes. What can
-be measured is; else there is one line, and the worker does its work as without crema."""
+"""Workers in restricted environments: little space, few privileges, other namespaces, a user's mistakes. What can
+be measured is; otherwise there is one line, and the worker does its work as without crema."""
 
 import contextlib
 import http.server
@@ -22,13 +22,13 @@ import pytest
 from distributed import Client, span
 
 SHM_FILE = re.compile(r"\S*/crema-[0-9a-f]{32}\b")
-NOBODY = 60_000 + os.getpid() % 4_000  # a user of our own: processes are counted by user
+NOBODY = 60_000 + os.getpid() % 4_000  # a separate user: the kernel counts processes by user
 
 
 # --- on a worker
 
 def work(path, times=3):
-    """Reads the file and inflates it; something of each kind that is counted."""
+    """Reads the file and inflates it: causes some counts of each kind."""
     import zlib
 
     total = 0
@@ -51,7 +51,7 @@ def own_numbers():
 
 
 def descriptors():
-    """({kind: how many} of all but TCP, which Dask opens and closes by itself; the ports that TCP is connected to)."""
+    """({kind: count} of all but TCP, which Dask opens and closes at any time; the ports that TCP is connected to)."""
     import contextlib
     import os
     import re
@@ -61,7 +61,7 @@ def descriptors():
         rows = [line.split() for line in open(f"/proc/self/net/{name}")][1:]
         peers.update({f"socket:[{row[9]}]": int(row[2].rpartition(":")[2], 16) for row in rows})
     for fd in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # that of this list
+        with contextlib.suppress(OSError):  # the descriptor of this listing
             link = os.readlink(f"/proc/self/fd/{fd}")
             kind = "TCP" if link in peers else "file" if link.startswith("/") else re.sub("[0-9]+", "", link)
             found.setdefault(kind, []).append(peers.get(link))
@@ -77,7 +77,7 @@ def child_env():
 
 
 def wait_for_any_child():
-    """What a program sees that reaps all of its children; not in a process that has some."""
+    """The result for a program that reaps all of its children; not for a process that has some."""
     import os
 
     try:
@@ -123,7 +123,7 @@ def read_all(path):
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
-    """A compressed file that everybody may read, what work() makes of it, and its sizes."""
+    """A compressed file that every user may read, the result of work() on it, and its sizes."""
     directory = Path(tempfile.mkdtemp(prefix="limits-"))
     directory.chmod(0o755)
     text = bytes(range(256)) * 4000
@@ -145,8 +145,8 @@ class Place:
 
     @contextlib.contextmanager
     def worker(self, nanny=True, args=(), **options):
-        """A worker that lives until it is told to end, and then ends as others do. Dask without a
-        nanny now and then waits for its scheduler for ever then, so that is asked with one only."""
+        """A worker that lives until it is asked to end, and then ends normally. Without a nanny Dask
+        sometimes waits forever for its scheduler then, so the exit status is checked only with one."""
         words = [*args] if nanny else ["--no-nanny", *args]
         worker = self.procs.start_worker(args=words, **options)
         try:
@@ -165,18 +165,18 @@ class Place:
         return worker.stop(20 if "--no-nanny" not in worker.args else 3)
 
     def run(self, worker, function, *args, name="job", **options):
-        """Only the result."""
+        """Returns only the result."""
         return self.client.submit(function, *args, key=jobs.unique(name), workers=[worker.name], **options).result(timeout=120)
 
     def numbers(self, worker):
         return self.run(worker, own_numbers)
 
     def unmeasured(self, worker, *words, wait=True):
-        """The work is right, nobody measures it, and one line says so; the shared memory is gone."""
+        """The work is right, it is not measured, and one line reports that; the shared memory is removed."""
         assert self.run(worker, work, self.packed["path"]) == self.packed["result"]
         assert self.procs.agents() == []
         if wait:
-            time.sleep(4)  # longer than the shim waits before it takes its agent for dead
+            time.sleep(4)  # longer than the shim waits before it considers its agent dead
         assert self.run(worker, work, self.packed["path"]) == self.packed["result"]
         assert self.procs.agents() == []
         line, = said(worker)
@@ -187,9 +187,9 @@ class Place:
             assert not os.path.exists(path), path
 
     def measured(self, worker, lines=0):
-        """The work is right and its numbers arrive."""
+        """The work is right and its counts arrive."""
         assert len(said(worker)) == lines, said(worker)
-        # Dask takes only words of letters into a prefix.
+        # Dask's prefixes contain only words of letters.
         name = "measured-" + "".join(chr(ord("a") + int(digit)) for digit in worker.name.rpartition("-")[2])
         result, (task,) = jobs.submit(self.procs, self.client, name, work, self.packed["path"], workers=[worker.name], totals=False)
         assert result == self.packed["result"]
@@ -206,7 +206,7 @@ def said(worker):
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory, homes, packed):
-    # Workers import this file for its tasks, and with it what it imports.
+    # Workers import this file for its tasks, and therefore everything that it imports.
     paths = os.pathsep.join([str(jobs.ROOT / "scripts"), homes["PYTHONPATH"]])
     with cluster.Cluster(tmp_path_factory.mktemp("limits") / "cluster", {**homes, "PYTHONPATH": paths}) as procs:
         procs.start_collector()
@@ -217,7 +217,7 @@ def place(tmp_path_factory, homes, packed):
 
 @pytest.fixture(autouse=True)
 def nobody_measures(place):
-    """Each test begins without agents of an earlier one, which may still be sending their last."""
+    """Each test starts without agents of an earlier one, which may still be sending their last records."""
     cluster.wait_until(lambda: not place.procs.agents(), "earlier agents to end", 60)
 
 
@@ -226,12 +226,12 @@ def words_of(env):
 
 
 def limits(*options):
-    """The worker under these limits of prlimit."""
+    """The worker with these limits of prlimit."""
     return lambda _, env: ["prlimit", *options, *words_of(env)]
 
 
 def namespaces(*kinds):
-    """unshare's words for these namespaces, or a skip where this machine allows none."""
+    """The unshare command for these namespaces; skips the test if this machine does not allow them."""
     words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), *kinds]
     if subprocess.run([*words, "true"], capture_output=True).returncode:
         pytest.skip("no namespaces of our own on this machine")
@@ -239,15 +239,15 @@ def namespaces(*kinds):
 
 
 def mounted(script):
-    """The worker with mounts of its own, made by this shell script."""
+    """The worker with separate mounts, made by this shell script."""
     words = namespaces("-m")
     return lambda _, env: [*words, "sh", "-ec", script + '\nexec "$@"', "sh", *words_of(env)]
 
 
-# --- room
+# --- space
 
 def test_full_shm(place):
-    """1 MiB is too little for the shared memory: it lies in the temporary folder then."""
+    """1 MiB is too little for the shared memory, which is then put into the temporary folder."""
     with tempfile.TemporaryDirectory() as temporary:
         env = {**place.procs.worker_env(), "TMPDIR": temporary}
         with place.worker(prefix=mounted("mount -t tmpfs -o size=1m none /dev/shm"), env=env) as worker:
@@ -265,7 +265,7 @@ def test_full_shm_and_temporary_folder(place):
 
 
 def test_read_only_places(place):
-    """/tmp and the agent's own folder cannot be written: nothing is needed from them."""
+    """/tmp and the agent's own folder are not writable: neither is needed."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as local:
         script = "mount --bind /tmp /tmp; mount -o remount,bind,ro /tmp"
         env = {**place.procs.worker_env(), "XDG_STATE_HOME": "/proc/nothing", "DASK_TEMPORARY_DIRECTORY": local}
@@ -277,13 +277,13 @@ def test_read_only_places(place):
 # --- limits
 
 def test_file_size(place):
-    """Below the size of the shared memory; beyond a limit the kernel sends SIGXFSZ."""
+    """Below the size of the shared memory; beyond the limit the kernel sends SIGXFSZ."""
     with place.worker(prefix=limits(f"--fsize={1 << 20}")) as worker:
         place.unmeasured(worker, "ulimit -f")
 
 
 def test_file_size_of_the_agent(place, tmp_path):
-    """The limit is inherited: where the agent's file meets it, the agent goes on with what it has."""
+    """The limit is inherited: when the agent's file reaches it, the agent continues with what it has."""
     env = {**place.procs.worker_env(), "CREMA_COLLECTOR": f"dir:{tmp_path}"}
     target = env["CREMA_COLLECTOR"]
     with place.worker(env=env) as worker:
@@ -311,7 +311,7 @@ def test_limits_that_leave_room(place, option):
 # --- another user
 
 def closed_above(path):
-    """The highest folder on the way to path that others may not pass, or None."""
+    """The highest folder in path that other users cannot enter, or None."""
     for parent in reversed(Path(path).resolve().parents):
         if not parent.stat().st_mode & 1:
             return parent
@@ -319,8 +319,8 @@ def closed_above(path):
 
 
 def opened_script(hold):
-    """Shell lines that make our programs readable for others, whatever closed home they lie in: in
-    mounts of its own the worker sees an empty folder there that holds them only."""
+    """Shell lines that make our programs readable for other users, whatever private home they are in: in
+    separate mounts the worker sees an otherwise empty folder there that contains only them."""
     lines, closed = [f"mount -t tmpfs none {hold}"], {}
     for path in {str(Path(p).resolve()) for p in (jobs.ROOT, sys.prefix, sys.base_prefix)}:
         if closed_above(path):
@@ -337,8 +337,8 @@ def opened_script(hold):
 
 @pytest.fixture
 def nobody(place, homes):
-    """(prefix, env, home) for a worker of a user without rights. Who runs the tests without rights
-    is one already."""
+    """(prefix, env, home) for a worker of an unprivileged user. Without root, the user who runs the tests
+    already is one."""
     home = Path(tempfile.mkdtemp(prefix="nobody-"))
     for name in ("hold", "local", "config"):
         (home / name).mkdir()
@@ -389,7 +389,7 @@ AGENTS = {"missing": lambda d: d / "no" / "such", "not executable": not_executab
 
 
 def test_agents_that_cannot_start(place, tmp_path):
-    """One worker for each mistake, all at once."""
+    """One worker for each mistake, all at the same time."""
     with contextlib.ExitStack() as stack:
         for i, (kind, make) in enumerate(AGENTS.items()):
             (tmp_path / str(i)).mkdir()
@@ -415,7 +415,7 @@ def first_process(_, env):
 
 
 def test_worker_is_process_one(place):
-    """It would have to reap the agent; so there is none, and that is said once."""
+    """It would have to reap the agent, so there is none, which is reported once."""
     with place.worker(prefix=first_process, nanny=False) as worker:
         assert place.numbers(worker)["pid"] == 1
         place.unmeasured(worker, "init")
@@ -461,7 +461,7 @@ if __name__ == "__main__":
 
 
 def test_several_workers_in_one_process(new_cluster, packed, tmp_path):
-    """They share one set of numbers: the process's."""
+    """They share one set of numbers, those of the process."""
     procs = new_cluster()
     procs.start_collector()
     script = tmp_path / "many.py"
@@ -482,8 +482,8 @@ def test_several_workers_in_one_process(new_cluster, packed, tmp_path):
     for name in ("cpu_seconds", "storage_read_bytes"):
         parts = sum(worker[part][name] for part in ("tasks", "unattributed", "unseen"))
         assert parts == pytest.approx(worker["rusage"][name], abs=0 if name.endswith("bytes") else 1e-6)
-    # The program's own look at itself; the shim's count begins when its first worker does, and its
-    # last look is at the program's end.
+    # The program's own measurement; the shim starts to count when its first worker starts, and reads
+    # the counts for the last time when the program ends.
     assert truth["least"] <= worker["rusage"]["cpu_seconds"] <= truth["most"] + 5
     assert worker["unseen"]["storage_read_bytes"] == 0
     assert found["completeness"]["tasks_refused"] == found["completeness"]["records_lost"] == 0
@@ -532,7 +532,7 @@ def web():
 
 @pytest.mark.parametrize("where", ["unresolvable", "http", "closed"])
 def test_collector_that_is_none(place, web, tmp_path, where):
-    """The agent keeps what it has for later and says why in its log; the worker knows nothing of it."""
+    """The agent keeps its records and logs why; the worker does not notice."""
     target = {"unresolvable": "no-such-host.invalid:8990", "http": web, "closed": f"127.0.0.1:{cluster.free_port()}"}[where]
     env = {**place.procs.worker_env(), "CREMA_COLLECTOR": target, "XDG_STATE_HOME": str(tmp_path)}
     log = tmp_path / "crema" / "spool" / "agent.log"
@@ -545,14 +545,14 @@ def test_collector_that_is_none(place, web, tmp_path, where):
     assert len(log.read_text().splitlines()) == 1, log.read_text()
     assert "records are kept in" in log.read_text()
     found = jobs.settled(place.procs, lambda r: jobs.tasks_of(r, "job"), directory=log.parent)
-    cluster.kill(agent, signal.SIGKILL)  # it would wait for a collector a while
+    cluster.kill(agent, signal.SIGKILL)  # it would wait for a collector for a while
     assert [t["read_bytes"] for t in jobs.tasks_of(found, "job")] == [3 * place.packed["size"]]
 
 
 # --- what a task sees
 
 def busy(place, worker):
-    """500 tasks, then the worker's numbers."""
+    """Runs 500 tasks; returns the worker's numbers."""
     out = place.client.gather(place.client.map(count_up, range(500), workers=[worker.name], pure=False))
     assert out == list(range(1, 501))
     for _ in range(4):
@@ -561,7 +561,7 @@ def busy(place, worker):
 
 
 def test_descriptors_and_memory(place):
-    """The worker's own: as many descriptors as without (libunwind would keep its pipe), and little more memory."""
+    """The worker's own: as many descriptors as without crema (libunwind would keep its pipe), and little more memory."""
     env = {**place.procs.worker_env(), "CREMA_BLOCKED_MS": "0"}
     with place.worker(shim=False) as plain, place.worker(env=env) as worker:
         without, with_it = busy(place, plain), busy(place, worker)
@@ -587,13 +587,13 @@ def signals_seen():
 
 
 def test_agent_is_no_child(place, tmp_path):
-    """Neither its birth nor its end can be seen, and the next one's cannot, either."""
+    """Neither its start nor its end is visible to the program, and neither is the next agent's."""
     preload = tmp_path / "count.py"
     preload.write_text(COUNT_SIGNALS)
     with place.worker(nanny=False, shim=False, args=["--preload", preload]) as plain, \
             place.worker(nanny=False, args=["--preload", preload]) as worker:
         first, = cluster.wait_until(place.procs.agents, "the agent")
-        # Dask itself has a child once, at its start.
+        # Dask itself starts one child, at its start.
         usual = place.run(plain, signals_seen)
         assert place.run(worker, wait_for_any_child) == "no child"
         assert place.run(worker, signals_seen) == usual
@@ -605,7 +605,7 @@ def test_agent_is_no_child(place, tmp_path):
 
 
 def test_children_are_not_measured(place):
-    """A child does the same as without; what it reads is its own."""
+    """A child behaves as without crema; its reads are not counted for the worker."""
     kinds = ["subprocess", "os.fork", "fork", "spawn", "forkserver"]
     env = {**place.procs.worker_env(), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
     with place.worker(env=env) as worker:

@@ -1,5 +1,5 @@
-"""live.json, /metrics and a Prometheus server over a real run in which a worker is killed and started again, and the
-collector too: they say what the reports say, and no total ever goes down."""
+"""live.json, /metrics and a Prometheus server during a real run in which a worker is killed and restarted, and the
+collector too: they agree with the reports, and no total ever decreases."""
 
 import gzip
 import json
@@ -36,13 +36,13 @@ def metrics(procs):
 
 
 def sample(text, series):
-    """The value of a line of /metrics as it is written; None: it is not there."""
+    """The value of a line of /metrics as text; None if the line is missing."""
     found = re.search("^" + re.escape(series) + " (.*)$", text, re.MULTILINE)
     return found and found.group(1)
 
 
 def kill_one(client, procs):
-    """Kills a worker once it has ended chunks, and waits for the one that its nanny starts."""
+    """Kills a worker once it has finished chunks, and waits for the one that its nanny starts."""
     def processed():
         return any(p["prefix"] == "TTbarProcessor" and p["ok"] for p in live(procs)["prefixes"])
 
@@ -56,7 +56,7 @@ def kill_one(client, procs):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, homes, data):
-    """Two runs of coffea; all workers have ended since, so all numbers stand still."""
+    """Two runs of coffea; all workers have ended since, so all numbers are final."""
     import concurrent.futures
 
     home = tmp_path_factory.mktemp("live")
@@ -87,7 +87,7 @@ def site(tmp_path_factory, homes, data):
 
 
 def gone(workers):
-    """A nanny on a busy machine kills a worker that is slow to end."""
+    """Whether all have ended or were killed: a nanny on a busy machine kills a worker that is slow to end."""
     return workers["ended"] + workers["killed"] == workers["seen"]
 
 
@@ -105,7 +105,7 @@ def total(procs, part, name):
 
 
 def test_three_workers_are_in_the_reports(site):
-    """What the sums of the reports' workers are compared with holds the killed one."""
+    """The reports' workers, whose sums are compared below, include the killed one."""
     assert len(site.truth) == 3
     killed, = (w for w in site.truth.values() if w["pid"] == site.killed)
     assert killed["goodbye"]["how"] == "killed" and killed["tasks"]["read_bytes"] > 0
@@ -175,7 +175,7 @@ def test_promtool_accepts_the_metrics(site):
 
 
 def test_counters_are_there_before_the_first_worker(site):
-    """What has labels known beforehand begins at 0: rates see the first increase."""
+    """Counters whose labels are known beforehand start at 0: rates see the first increase."""
     def series(text):
         return {line.rpartition(" ")[0] for line in text.splitlines()
                 if re.match("crema_(?!run_)[a-z_]+_total", line) and "prefix=" not in line}
@@ -184,10 +184,10 @@ def test_counters_are_there_before_the_first_worker(site):
 
 
 def test_the_last_finished_run_is_there_as_gauges(site):
-    """Once the cluster was idle for 10 s: that run's only, and nothing of it before."""
+    """Once the cluster was idle for 10 s: only of that run, and none before."""
     last = max(site.reports, key=lambda report: report["run_info"]["start"])
 
-    def gauges():  # an earlier run's are there first where it took 10 s to begin the last one
+    def gauges():  # those of an earlier run come first if it took 10 s to start the last one
         text = metrics(site)
         stop = sample(text, "crema_run_stop_timestamp_seconds") if "crema_run_stop_timestamp_seconds" in text else 0
         return float(stop) == pytest.approx(last["run_info"]["stop"], abs=1e-6) and text
@@ -205,7 +205,7 @@ def test_no_file_key_worker_or_run_is_a_label(site):
 
 
 def test_row_122_prometheus_has_the_reports_numbers(site):
-    """Through its scrapes, its store and its API, after the collector was started anew over its journal."""
+    """Through its scrapes, its store and its API, after the collector was restarted over its journal."""
     prometheus, now = site.prometheus, time.time()
     cluster.wait_until(lambda: prometheus.has_scraped_since(now), "a scrape")
     site.collector.stop()
@@ -220,7 +220,7 @@ def test_row_122_prometheus_has_the_reports_numbers(site):
     stored = {json.dumps(metric): [float(value) for _, value in values] for metric, values in prometheus.query(f"{own}[1h]")}
     assert len(stored) > 100
     assert [series for series, values in stored.items() if values != sorted(values)] == []
-    # and that there was something to fall
+    # there is a value that could have decreased
     assert float(prometheus.query('count_over_time(crema_read_bytes_total{owner="task"}[1h])')[0][1][1]) >= 1
 
 
@@ -236,7 +236,7 @@ def dashboard_queries():
 
 
 def test_alert_rules_fire_when_they_should(tmp_path):
-    """promtool plays each rule on series that must fire it, and on some that must not."""
+    """promtool runs each rule on series that must fire it, and on some that must not."""
     rules = DOCS / "prometheus-alerts.yml"
     assert prometheus_server.promtool("check", "rules", rules).returncode == 0
     cases = (jobs.ROOT / "tests/integration/alerts_test.yml").read_text()
@@ -257,13 +257,13 @@ def test_every_name_in_alerts_dashboard_and_document_is_served(site):
 
 
 def test_every_query_of_the_dashboard_has_an_answer(site):
-    """By the server that has scraped the run, or soon will have; a query that is no PromQL is an error there."""
+    """Asks the server that has scraped the run, or soon will have; it rejects a query that is not PromQL."""
     def answers(expr):
         query = expr.replace("$__rate_interval", "10m").replace("$instance", ".*")
         return site.prometheus.query(f"max_over_time(({query})[10m:2s])")
 
     def may_be_empty(expr):
-        """Comparisons leave out what is 0; a limit is known once Dask's worker has told it, which may be its last second."""
+        """Comparisons leave out zeros; a limit is known once Dask's worker has reported it, which may be in its last second."""
         return " > 0" in expr or "memory_largest_ratio" in expr
 
     empty = dashboard_queries()

@@ -1,5 +1,5 @@
-"""Long journals are read by selection: what `crema compare`, `crema report --run` and the dropping of old runs say is
-what they say of the whole journal. Journals made by hand, in which runs share segments and reach over several."""
+"""Long journals are read by selection: the results of `crema compare`, `crema report --run` and of dropping old runs are
+the same as for the whole journal. Journals made by hand, in which runs share segments and span several."""
 
 import json
 import re
@@ -13,8 +13,8 @@ WHOLE, SELECTED = "100G", "1"
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """Four days ago a run of three spans (preprocessing, the processor's way, chunks) with a late task; then a span that
-    only carried a processor, four others, and a run that must not have it: there are four between them. A run without a
-    span. The last one goes on in a second segment."""
+    only carried a processor, four others, and a run that must not include it, as four are between them. A run without a
+    span. The last one continues in a second segment."""
     made = Store(tmp_path_factory.mktemp("long"))
     t = 4 * DAY
     scatter = {"prefix": "lambda", "flags": 0, "events": None, "seconds": 1}
@@ -32,7 +32,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(store):
-    """Their ids by their spans."""
+    """The runs' ids by their spans."""
     listed = json.loads(store.crema("report", "--list", "--json", "-", "--read-whole", WHOLE).stdout)["runs"]
     spans = ("span-a", "span-x", "span-o0", "span-o1", "span-o2", "span-o3", "span-b", None, "span-c")
     assert [r["num_attempts"] for r in listed] == [7, 1, 1, 1, 1, 1, 3, 3, 4]
@@ -55,7 +55,7 @@ def test_compared_as_read_whole(store, runs, spans):
 
 
 def test_names_mean_the_same(store, runs):
-    """The last of all, though another one is read as well; spans, ends of ids, other directories."""
+    """The last run is the last of all, even if another one is read as well; spans, ends of ids, other directories."""
     def found(*names):
         status, text, why = said(store, "compare", "--json", "-", *names)
         assert status == 0, why
@@ -67,14 +67,14 @@ def test_names_mean_the_same(store, runs):
 
 
 def test_names_of_no_run(store, runs):
-    """What many ids have in common is none of them, though only one of these is read."""
+    """A part that many ids have in common names none of them, even if only one of these is read."""
     for name in ("20", "nothing", "span-"):
         line = f"'20' matches {len(runs)} runs: " if name == "20" else f"no run '{name}' in '{store.dir}'"
         for command in (["report", "--run", name], ["compare", name, "nothing"], ["compare", runs[None], name]):
             status, _, why = said(store, *command)
             assert status == 1 and line in why and why.count("\n") == 1
     why = said(store, "compare", "nothing", "20")[2]
-    assert "no run 'nothing'" in why and "matches" not in why  # what the other name fits is not said of this one
+    assert "no run 'nothing'" in why and "matches" not in why  # matches of the other name are not reported for this one
     assert "is given twice" in said(store, "compare", "last", runs["span-c"])[2]
 
 
@@ -88,8 +88,8 @@ def test_reported_as_read_whole(store, runs):
 
 @pytest.mark.parametrize("option, value", [("--keep", "3d"), ("--keep", "1d"), ("--max-bytes", "130k")])
 def test_the_same_is_dropped(store, runs, tmp_path, option, value):
-    """And the same is left of it, which is what a report said before. A run that goes has its last record in a segment
-    of its own, which goes as well, though for --max-bytes those before it are enough."""
+    """A report of it stays the same as before it was dropped. A dropped run has its last record in a separate
+    segment, which is dropped as well, though for --max-bytes the segments before it are enough."""
     store = store.copy(tmp_path / "store")
     store.segment(4 * DAY - 400, noise(50), tasks(4 * DAY - 395, "coffea-12.0", n=2, first=60, read=13))
     late = store.segment(4 * DAY - 500, noise(100), tasks(4 * DAY - 320, "span-b", n=1, first=33))
@@ -103,7 +103,7 @@ def test_the_same_is_dropped(store, runs, tmp_path, option, value):
 
     for size in states:
         drop(size)
-    # A run whose footers are being written in that moment stays until the next look, a minute later or at a start.
+    # A run whose footers are being written at that moment stays until the next check, a minute later or at a start.
     for _ in range(4):
         kept = {size: len(state.list()[0]) for size, state in states.items()}
         if kept[WHOLE] != kept[SELECTED]:
@@ -122,8 +122,8 @@ def test_the_same_is_dropped(store, runs, tmp_path, option, value):
 
 
 def test_a_long_start_is_reported(tmp_path):
-    """A journal that takes more than 2 s: what is read and how far, less and less often, before the ports are named. One
-    that takes less: nothing."""
+    """A journal that takes more than 2 s: it reports what it reads and how far it is, at growing intervals, before the ports are
+    printed. A journal that takes less: it prints nothing."""
     store = Store(tmp_path)
     for age in range(20):
         store.segment(DAY - 60 * age, noise(300))

@@ -1,4 +1,4 @@
-"""The man pages say what --help says, and every program that shows them can read them."""
+"""The man pages match --help, and every program that shows man pages can read them."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Reports and pages of very many files, prefixes or datasets: what they cost grows as the number does."""
+"""Reports and pages of very many files, prefixes or datasets: their cost grows in proportion to the number."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ MAKERS = {"datasets": datasets, "files": files, "prefixes": prefixes}
 
 
 def cpu_seconds(state, output):
-    """CPU of a report with these options, and its text."""
+    """CPU time of a report with these options, and its text."""
     before = os.times()
     done = subprocess.run([cluster.BUILD / "crema", "report", "--dir", state, *output], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

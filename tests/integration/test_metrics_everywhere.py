@@ -1,5 +1,5 @@
-"""contract/metrics.def is the only place where a metric is declared: each is in every output, and says the same
-there: JSON, the terminal, the report page in a real browser, Prometheus' text, docs/metrics.md."""
+"""contract/metrics.def is the only place where a metric is declared: each is in every output, with the same
+value: JSON, the terminal, the report page in a real browser, Prometheus' text, docs/metrics.md."""
 
 import re
 import urllib.request
@@ -59,7 +59,7 @@ def test_terminal(terminal):
 
 
 def all_rows(tab):
-    """Cells of each row, once every folded table is drawn."""
+    """Cells of each row, once every collapsed table is drawn."""
     if tab.run('document.querySelectorAll("#panel-metrics details:not(:has(table))").length'):
         return None
     return tab.run("""[...document.querySelectorAll("#panel-metrics tbody tr")].map(
@@ -96,8 +96,8 @@ def test_documents():
 
 
 def clocks_moved(found, last):
-    """Seconds, mostly 0. The gauges are made once, when the run ends; a worker's clock that was compared again since
-    then moves the edges of its tasks in the report by as much as the two comparisons differ."""
+    """Seconds, mostly 0. The gauges are made once, when the run ends; if a worker's clock is compared again after
+    that, the times of its tasks in the report shift by the difference between the two comparisons."""
     times = [(found["crema_run_workers_wall_time_seconds"], last["metrics"]["workers_wall_time"]),
              (found["crema_run_start_timestamp_seconds"], last["run_info"]["start"]),
              (found["crema_run_stop_timestamp_seconds"], last["run_info"]["stop"])]
@@ -124,7 +124,7 @@ def test_prometheus(demo, shared):
     documents = table((ROOT / "docs" / "metrics.md").read_text())
     moved, cores = clocks_moved(found, last), last["metrics"]["total_cores"]
     wall = last["metrics"]["workers_wall_time"]
-    shortest = min(wall, 0.1)  # peaks are of the time between two samples
+    shortest = min(wall, 0.1)  # peaks are over the time between two samples
     for metric in METRICS:
         if metric.kind != "NUM":
             continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Versions that lack what crema looks for: the worker runs on, what is no longer known is unknown, and
-one line says why. The names are changed in the real packages' source as a worker imports them."""
+"""Versions that lack what crema looks for: the worker continues, what can no longer be known is unknown, and
+one line explains it. The names are changed in the real packages' source as a worker imports them."""
 
 import jobs
 import venvs
@@ -21,7 +21,7 @@ def said(worker):
 
 
 def test_task_functions(new_cluster, data):
-    """Nothing can be told apart: the worker says so at once, and the report that there is no run."""
+    """Tasks cannot be recognized: the worker reports that at once, and the report that there is no run."""
     procs, worker = start(new_cluster, "distributed.worker:_run_task:_run_it")
     with Client(procs.address) as client:
         assert client.submit(jobs.read_whole, data["zlib"]).result(timeout=120) > 0
@@ -35,7 +35,7 @@ def test_task_functions(new_cluster, data):
 
 
 def test_uproot_pools(new_cluster, data):
-    """What uproot's threads read cannot be told to be a task's: its counts are unknown, not too small."""
+    """Reads by uproot's threads cannot be assigned to a task: its counts are unknown, not too small."""
     procs, worker = start(new_cluster, "uproot:ResourceThreadPoolExecutor:ResourcePool")
     with Client(procs.address) as client:
         _, report = jobs.run_coffea(client, [data["zlib"]])

@@ -1,4 +1,4 @@
-"""Network bytes by task, to the byte of what a real nginx logged that it sent and received."""
+"""Network bytes by task, exactly as a real nginx logged them as sent and received."""
 
 import os
 import time
@@ -14,7 +14,7 @@ _kept = {}
 # --- on a worker
 
 def kept_get(port, path):
-    """Over one connection of the process, whoever opened it."""
+    """Requests over one connection of the process, whichever task opened it."""
     import http.client
 
     if port not in _kept:
@@ -24,7 +24,7 @@ def kept_get(port, path):
 
 
 def fsspec_get(url, count=1):
-    """fsspec's one loop and session for all tasks of the process: aiohttp with pooled connections."""
+    """Uses fsspec's only loop and session for all tasks of the process: aiohttp with pooled connections."""
     import fsspec
 
     files = fsspec.filesystem("http")
@@ -32,7 +32,7 @@ def fsspec_get(url, count=1):
 
 
 def simplecache_get(url, folder):
-    """The first one copies the file, the second one reads the copy."""
+    """The first task copies the file, the second one reads the copy."""
     import fsspec
 
     with fsspec.open(f"simplecache::{url}", "rb", simplecache={"cache_storage": folder}) as file:
@@ -80,8 +80,8 @@ def loop_sleeps():
 
 
 def loop_downloads(urls, between, beat):
-    """In the task's own thread: one after the other over a kept connection, asleep in between, with a timer that
-    fires again and again."""
+    """In the task's own thread: one after the other over a kept connection, with sleeps in between, and a timer that
+    fires repeatedly."""
     import asyncio
 
     import aiohttp
@@ -117,7 +117,7 @@ def net(tmp_path_factory, homes, data):
 
 
 def run(net, name, calls, in_turn=True):
-    """Runs (function, args) each as a task of a prefix of its own; returns their rows in order."""
+    """Runs each (function, args) as a task with a separate prefix; returns their rows in order."""
     _, procs, client = net
     prefixes = [f"{name}{i}" for i in range(len(calls))]
     with span(name):
@@ -134,7 +134,7 @@ def run(net, name, calls, in_turn=True):
 
 
 def check(net, rows, prefixes, sent=True):
-    """What each task received (and sent) is what nginx logged for its own URIs."""
+    """Each task received (and sent) what nginx logged for its own URIs."""
     for row, prefix in zip(rows, prefixes):
         requests, out, received = net[0].of(prefix)
         assert requests > 0, prefix
@@ -180,7 +180,7 @@ def test_two_at_once_one_throttled(net, tmp_path):
 
 
 def test_simplecache(net, tmp_path):
-    """Bytes of the network, then of the copy: each counted where it was read. fsspec first asks whether
+    """Bytes of the network, then of the copy: each counted where it was read. fsspec first checks whether
     the file is a folder and drops the answer: nginx has sent more of it than was received."""
     url = net[0].url("/cache/c.bin")
     first, second = run(net, "cache", [(simplecache_get, url, str(tmp_path))] * 2)
@@ -231,7 +231,7 @@ def test_a_loops_timer_is_sleep_and_its_slow_server_network(net):
 
 @pytest.mark.parametrize("handler", [None, "HTTPSource"])
 def test_amplification_of_a_file_on_a_server(net, data, handler):
-    """What nginx sent for the chunks, of the baskets that they used; certificates are no data files."""
+    """What nginx sent for the chunks, divided by the baskets that they used; certificates are not data files."""
     server, procs, client = net
     uri = f"/amplified{handler}/nano.root"
     jobs.run_coffea(client, [server.url(uri)], handler=handler)
@@ -245,7 +245,7 @@ def test_amplification_of_a_file_on_a_server(net, data, handler):
     assert metrics["outside_basket_bytes"] == sent - others - metrics["basket_bytes"]
     (row,) = [f for f in report["files"] if f["basket_bytes"]]
     assert row["read_amplification"] == pytest.approx(sent / row["basket_bytes"], rel=1e-9)
-    # the size that the file's own header told, without a request for it
+    # the size comes from the file's own header, without a request for it
     truth = os.path.getsize(data["zlib"])
     assert row["size_bytes"] == truth and metrics["per_file"][row["path"]]["size_bytes"] == truth
     assert metrics["avg_bytes_read_percent"] == pytest.approx(100 * row["unique_basket_bytes"] / truth, rel=1e-9)
