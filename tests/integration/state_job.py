@@ -38,7 +38,7 @@ def hang(i, folder):
         say(folder, pid=os.getpid(), thread=threading.get_native_id())
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire()  # forever
+        lock.acquire()  # for ever
     return nap(i, 0.05)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/notebook.ipynb run by Jupyter's client, and the script of docs/python.md, as a user has them: crema.preload(), no
-collector, no environment of the tests'. Compared with coffea's own output and with the files."""
+"""docs/notebook.ipynb run by Jupyter's client, and the script of docs/python.md, in a user's setup: crema.preload(), no
+collector, and nothing from the tests' environment. Compared with coffea's own output and with the files."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ finally:
 
 @pytest.fixture
 def env(homes, tmp_path):
-    """A user's, with the package and the program installed; its spool is the test's."""
+    """A user's environment, with the package and the program installed; its spool is the test's."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CREMA", "LD_PRELOAD", "XDG"))}
     return {**kept, "PATH": f"{cluster.BUILD}:{kept['PATH']}", "PYTHONPATH": str(cluster.ROOT / "python"), "CREMA_PROGRAM": str(cluster.BUILD / "crema"),
             "XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config"), "MPLCONFIGDIR": str(tmp_path / "mpl"),
@@ -60,7 +60,7 @@ def test_notebook(env, tmp_path):
     assert found["run"] in card and "<iframe" in card and found["run"] in "".join(shown["text/plain"])
     (listed,) = outputs["m.findings"]
     assert all(f["severity"].upper() in "".join(listed["text/plain"]) for f in found["findings"])
-    (picture,) = [o["image/png"] for o in outputs["m.plot();"] if "image/png" in o]  # matplotlib may say that it builds its fonts' cache
+    (picture,) = [o["image/png"] for o in outputs["m.plot();"] if "image/png" in o]  # matplotlib may print that it builds its font cache
     assert base64.b64decode(picture).startswith(b"\x89PNG") and len(picture) > 20_000
     assert len(found["chunks"]) == -(-events // 50_000) and found["metrics"]["total_bytes_read_coffea"] > 0
     assert {s["section"] for s in found["sections"]} == {"selection"}

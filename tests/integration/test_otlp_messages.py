@@ -1,4 +1,4 @@
-"""Run.to_otlp() of a real run, read by OpenTelemetry's own definition of its messages: each field has a place there."""
+"""Run.to_otlp() of a real run, parsed with OpenTelemetry's own definition of its messages: each field exists there."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import venvs
 
 sys.path.insert(0, str(cluster.ROOT / "python"))
 
-# Ids are hexadecimal in OTLP's JSON, but base64 in that of protobuf. A field that the messages do not have is an error.
+# Ids are hexadecimal in OTLP's JSON, but base64 in protobuf's. An unknown field is an error.
 READ = """
 import base64, json, sys
 from google.protobuf import json_format
@@ -37,7 +37,7 @@ for line in open(sys.argv[1]):
 def test_messages_of_opentelemetry(shared, tmp_path):
     import crema
 
-    def work(i):  # here: workers do not have this module
+    def work(i):  # defined here, as workers do not have this module
         if i == 3:
             raise ValueError("the fourth is bad")
         return i

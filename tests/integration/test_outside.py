@@ -1,4 +1,4 @@
-"""What a worker does outside of tasks and Dask gives to no span: arguments that arrive, and garbage collections."""
+"""What a worker does outside tasks and Dask assigns to no span: arguments that arrive, and garbage collections."""
 
 import os
 import time

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What `make package` makes, installed as a user would and run with real Dask. Wheels take minutes of pip and, for
-the portable programs, of compiling: they are matrix cells; the normal run has the .deb and its unit."""
+the portable programs, of compiling, so they are matrix cells; a normal run tests the .deb and its unit."""
 
 import configparser
 import fnmatch
@@ -40,18 +40,18 @@ def right(command, **options):
 
 @pytest.fixture(scope="module")
 def packer():
-    """Python with what makes wheels."""
+    """A Python with the tools that make wheels."""
     text = (PACKAGE / "requirements.txt").read_text()
     return venvs.make(venvs.VENVS / "package", "", ["-r", PACKAGE / "requirements.txt"], text) / "python"
 
 
 def fresh(place, what):
-    """A user's environment: Dask is there, and `what` is installed by pip."""
+    """A user's environment with Dask, in which pip installs `what`."""
     return venvs.make(place, "", ["--no-deps", what])
 
 
 def run_job(procs, crema, python, path):
-    """A real task on one worker below `crema run`, its program's own collector and report."""
+    """A real task on one worker below `crema run`, with the collector and the report of the same installation."""
     procs.start_collector()
     procs.start_scheduler()
     procs.dask = lambda *args: [python, "-m", "dask", *args]
@@ -70,7 +70,7 @@ def package_bin(bin_dir):
 
 
 def check_installed(procs, bin_dir, path):
-    """The command of the environment runs the programs of the package, and nothing of this tree."""
+    """The command in the environment runs the package's programs, and nothing of this tree."""
     procs.env["PATH"] = f"{bin_dir}:/usr/bin:/bin"
     procs.env["PYTHONPATH"] = os.pathsep.join(
         folder for folder in procs.env["PYTHONPATH"].split(os.pathsep) if folder != str(cluster.ROOT / "python"))
@@ -84,7 +84,7 @@ def check_installed(procs, bin_dir, path):
 
 
 def check_pages(bin_dir):
-    """man finds the pages of the environment by its bin directory; completion is where bash, zsh and fish look below a prefix."""
+    """man finds the environment's pages by its bin directory; the completions are where bash, zsh and fish search below a prefix."""
     share = bin_dir.parent / "share"
     for name in ("bash-completion/completions/crema", "zsh/site-functions/_crema", "fish/vendor_completions.d/crema.fish"):
         assert (share / name).read_text() == (cluster.BUILD / "completion" / Path(name).name).read_text()
@@ -106,7 +106,7 @@ def test_wheel_of_this_machine(packer, new_cluster, data, tmp_path):
 
 
 def test_the_same_wheel_twice(packer, tmp_path):
-    """From other folders, under another umask, in another order and at another time: the same bytes."""
+    """Other folders, another umask, another order and another time give the same bytes."""
     code = "import os, sys; sys.path.insert(0, sys.argv[1]); import make_wheel as m; from pathlib import Path; os.umask(int(sys.argv[4], 8)); " \
            "m.stage(Path(sys.argv[2]), Path(sys.argv[3])); print(m.pack(Path(sys.argv[2]), Path(sys.argv[2] + '-out'), 'manylinux2014_x86_64'))"
     wheels = []
@@ -122,7 +122,7 @@ def test_the_same_wheel_twice(packer, tmp_path):
 
 
 def test_programs_that_name_their_folder(packer, tmp_path):
-    """Their bytes would be other ones if they were made elsewhere."""
+    """Programs with such a path would have other bytes if they were made elsewhere."""
     with zipfile.ZipFile(tmp_path / "x.whl", "w") as wheel:
         wheel.writestr("crema/bin/crema", b"\0built in " + os.fsencode(cluster.ROOT / "build") + b"\0")
         wheel.writestr("crema/bin/libcrema.so", b"\0built in /usr\0")
@@ -132,7 +132,7 @@ def test_programs_that_name_their_folder(packer, tmp_path):
 
 @pytest.mark.matrix
 def test_programs_for_new_machines_only_are_refused(packer, tmp_path):
-    """auditwheel stands between what needs this machine's libraries and a name that promises old nodes."""
+    """auditwheel refuses programs that need this machine's libraries under a name that promises old nodes."""
     result = done([packer, PACKAGE / "make_wheel.py", "--programs", cluster.BUILD, "--arch", os.uname().machine,
                    "--glibc", "2.17", "--out", tmp_path])
     assert result.returncode == 1 and "not on manylinux_2_17" in result.stderr
@@ -150,7 +150,7 @@ print(json.dumps(variant.recipe.to_dict()))
 
 @pytest.mark.matrix
 def test_conda_recipe_is_rendered():
-    """Its version is the program's, and its source is a wheel by the name that make_wheel.py gives."""
+    """Its version is the program's, and its source is a wheel with the name that make_wheel.py uses."""
     python = venvs.beside("conda", cluster.ROOT / "tests" / "conda.txt") / "python"
     found = json.loads(right([python, "-c", RENDER, PACKAGE / "conda" / "recipe.yaml"]))
     version = right([cluster.BUILD / "crema", "--version"]).split()[1]
@@ -182,7 +182,7 @@ def test_deb_runs(deb, new_cluster, data):
 
 
 def test_deb_control(deb):
-    """Every library that the programs need is of a package that it depends on."""
+    """Every library that the programs need is in a package that the .deb depends on."""
     file, tree = deb
     depends = {word.split()[0] for word in right(["dpkg-deb", "-f", file, "Depends"]).strip().split(", ")}
     owners = set()
@@ -205,7 +205,7 @@ def test_deb_control(deb):
 
 
 def test_version_says_what_is_left_out(deb):
-    """The linker knows what was built in."""
+    """The linked libraries show what was built in."""
     program = deb[1] / "usr/bin/crema"
     said, needed = right([program, "--version"]), right(["readelf", "-d", program])
     for library in ("uring", "deflate"):
@@ -214,7 +214,7 @@ def test_version_says_what_is_left_out(deb):
 
 
 def debian(file, place, *more):
-    """A fresh Debian of this machine's release with what the .deb depends on, and these packages."""
+    """A fresh Debian of this machine's release with the .deb's dependencies and these packages."""
     depends = [word.split()[0] for word in right(["dpkg-deb", "-f", file, "Depends"]).strip().split(", ")]
     release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
     lists = [p for p in (*Path("/etc/apt/sources.list.d").glob("debian.sources"), Path("/etc/apt/sources.list"))
@@ -227,7 +227,7 @@ def debian(file, place, *more):
 
 @pytest.fixture(scope="module")
 def system(deb, tmp_path_factory):
-    """A function that runs a command in a fresh Debian, as the first process there, and its folder."""
+    """A function that runs a command in a fresh Debian, as its first process, and the system's folder."""
     if os.geteuid():
         pytest.skip("a throw-away system needs root")
     place = debian(deb[0], tmp_path_factory.mktemp("system") / "root")
@@ -241,7 +241,7 @@ def system(deb, tmp_path_factory):
 
 
 def files_of(place):
-    """{name: kind, size and time} of a system, without what dpkg remembers."""
+    """{name: (mode, size)} of a system's files, without dpkg's own records."""
     found = {}
     for path in place.rglob("*"):
         name = path.relative_to(place)
@@ -254,7 +254,7 @@ def files_of(place):
 
 @pytest.mark.matrix
 def test_deb_in_a_fresh_system(deb, system):
-    """dpkg -i, a report and the doctor's word, dpkg -r: nothing stays."""
+    """dpkg -i, a report, crema doctor, dpkg -r: nothing is left."""
     signal.alarm(BUILD_SECONDS)
     inside, place = system
     (place / "tmp/journal").mkdir()
@@ -280,7 +280,7 @@ def test_deb_in_a_fresh_system(deb, system):
 
 @pytest.fixture
 def unit(deb, tmp_path):
-    """The unit, with the program where it is unpacked."""
+    """The unit, with the unpacked program's path."""
     text = (deb[1] / "usr/lib/systemd/system/crema-collect.service").read_text()
     file = tmp_path / "crema-collect.service"
     file.write_text(text.replace("/usr/bin/crema", str(deb[1] / "usr/bin/crema")))
@@ -296,7 +296,7 @@ def test_unit_is_in_order(unit):
 
 
 def test_unit_starts_a_collector(unit, tmp_path):
-    """What its ExecStart and Environment say, with systemd's variables put in, listens and keeps its files at home."""
+    """The command in its ExecStart and Environment, with systemd's variables filled in, listens and keeps its files in its folder."""
     text = configparser.ConfigParser(strict=False, interpolation=None)
     text.optionxform = str
     text.read(unit)
@@ -316,7 +316,7 @@ def test_unit_starts_a_collector(unit, tmp_path):
 
 @pytest.mark.matrix
 def test_portable_wheel(new_cluster, data, tmp_path):
-    """Old nodes' programs, from Debian's sources, in a fresh environment."""
+    """The programs for old nodes, built from Debian's sources, in a fresh environment."""
     signal.alarm(BUILD_SECONDS)  # instead of the usual hang limit
     right([cluster.ROOT / "scripts" / "package", "wheel"], timeout=BUILD_SECONDS)
     (wheel,) = (cluster.BUILD / "package").glob(f"*_{os.uname().machine}.whl")

@@ -1,4 +1,4 @@
-"""The report page in a real browser: whole, quiet, and with the numbers of the JSON report."""
+"""The report page in a real browser: complete, without errors, and with the numbers of the JSON report."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def chromium(tmp_path_factory):
 
 
 class Job:
-    """A cluster that has run the example's analysis over two files, and what `crema report` says of it."""
+    """A cluster that has run the example's analysis over two files, and its JSON report."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_whole_and_quiet(opened, page):
 
 
 def drawn_of(wall, unclassified):
-    """Of wall time, what a bar shows: the classes, and what is in none of them if that is 1 % or more."""
+    """The part of the wall time that a bar shows: the classes, and the unclassified time if that is 1 % or more."""
     return wall - unclassified + (unclassified if unclassified >= 0.01 * wall else 0)
 
 
@@ -90,7 +90,7 @@ def test_time_in_total(opened, job):
     drawn = segments(opened, "chart-time")
     assert drawn[0, "CPU"] == metrics["task_cpu_seconds"]
     assert drawn[0, "waiting for a core"] == metrics["runqueue_wait_seconds"]
-    # nothing is drawn where what was counted is longer than the wall time, on cores that others take at a task's end
+    # no bar is drawn if the counted time is longer than the wall time, when others take the cores at a task's end
     assert sum(drawn.values()) == pytest.approx(drawn_of(metrics["task_wall_seconds"], metrics["unclassified_seconds"]), rel=1e-9)
 
 
@@ -102,7 +102,7 @@ def class_seconds(task, name):
 
 
 def test_no_more_threads_than_there_are(opened, job):
-    """Each bin of the chart adds up to the running tasks in it, by class to what the tasks say."""
+    """Each bin of the chart adds up to the tasks running in it, and each class to the tasks' own sums."""
     levels = json.loads(opened.run("document.getElementById('data').textContent"))["levels"]
     classes = levels["classes"]
     for i, threads in enumerate(levels["threads"]):
@@ -116,7 +116,7 @@ def test_no_more_threads_than_there_are(opened, job):
 
 
 def test_task_stream(opened, job):
-    """One bar for each attempt: all paths together have as many pieces as the tasks have classes."""
+    """One bar for each attempt: all paths together have as many pieces as there are tasks of each kind."""
     assert f"{len(job.json['tasks'])} tasks" in opened.run("document.querySelector('#chart-stream').getAttribute('aria-label')")
     data = json.loads(opened.run("document.getElementById('data').textContent"))
     bars = sorted((bar[0], bar[2], bar[3]) for bar in data["stream"]["bars"])
@@ -134,7 +134,7 @@ def test_task_stream(opened, job):
 
 
 def test_live_behind_a_proxy(chromium, job, tmp_path):
-    """The page below a path of a proxy's own, by a link that is good once, while tasks run and after it."""
+    """The page below a proxy's path, opened by a link that works once, while tasks run and afterwards."""
     token = Path(job.procs.env["CREMA_TOKEN_FILE"]).read_text().strip()
     at = f"127.0.0.1:{job.procs.http_port}"
     link = subprocess.run([job.procs.build / "crema", "token", "--link", "--http", at], env=job.procs.env, check=True,
@@ -155,7 +155,7 @@ def test_live_behind_a_proxy(chromium, job, tmp_path):
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(link, timeout=30)
         chromium.wait("/2 running on 2 workers/.test(document.getElementById('live-text').textContent)")
-        # Their run by its id: `last` stays with the analysis.
+        # Selects their run by its id: `last` stays with the analysis.
         chromium.open(f"{proxy.url}?run={own}")
         chromium.wait("/2 tasks still running/.test(document.getElementById('facts').textContent)")
         (tmp_path / "go").touch()
@@ -165,12 +165,12 @@ def test_live_behind_a_proxy(chromium, job, tmp_path):
         assert chromium.problems == []
         assert proxy.elsewhere() in ([], ["/favicon.ico"])
         log = (tmp_path / "nginx" / "access.log").read_text()
-        assert log.count("code=") == 2  # the link itself; what was asked for after it has none
+        assert log.count("code=") == 2  # the link itself; later requests have no code
         assert not any(token in text for text in (log, job.procs.collector.text(), *chromium.requests))
 
 
 def test_live_run_by_id_equals_the_file(chromium, job):
-    """?run= shows the run that the file shows; Pause stops the asking."""
+    """?run= shows the same run as the file; Pause stops the requests."""
     chromium.look()
     chromium.open(f"http://127.0.0.1:{job.procs.http_port}/?run={job.json['run']}")
     chromium.wait("document.querySelectorAll('main > section.panel').length >= 15")
@@ -253,7 +253,7 @@ def test_keyboard(opened):
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_readable(chromium, page, dark):
-    """Names of all that takes the focus, headings in order, unique ids, contrast of all text."""
+    """Names for everything that takes the focus, ordered headings, unique ids, contrast of all text."""
     chromium.look(dark=dark)
     chromium.open(page.as_uri())
     chromium.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
@@ -307,7 +307,7 @@ def test_hostile_names(chromium, job, tmp_path):
 
 
 def test_one_task(chromium, job, tmp_path):
-    """A run without chunks, codecs and files: said, not drawn, and nothing breaks."""
+    """A run without chunks, codecs and files: the page states that instead of a chart, and nothing fails."""
     with span("single"):
         job.client.submit(int, 1, key="single_task", pure=False).result()
     report = jobs.settled(job.procs, lambda r: [t["prefix"] for t in r["tasks"]] == ["single_task"])
@@ -332,12 +332,12 @@ def test_live_without_a_run(chromium, new_cluster):
     chromium.look()
     chromium.open(f"http://127.0.0.1:{procs.http_port}/")
     chromium.wait("/nothing was measured|no run/.test(document.querySelector('main').textContent)")
-    # the browser itself logs each 404 of a request; nothing else
+    # only the browser's own log entry for each 404
     assert [p for p in chromium.problems if "404" not in p] == []
 
 
 def test_many_tasks(chromium, job, tmp_path):
-    """100,000 tasks: small, quick, and the sums are of all of them."""
+    """100,000 tasks: the page is small and fast, and its sums include all tasks."""
     maker = ROOT / "build" / "tests" / "bench" / "make_journal"
     subprocess.run(["make", "-C", ROOT, maker.relative_to(ROOT)], check=True, capture_output=True)
     subprocess.run([maker, tmp_path / "many", "100000"], check=True)
@@ -352,7 +352,7 @@ def test_many_tasks(chromium, job, tmp_path):
     shown, total = (int(n.replace(",", "")) for n in re.search(r"shown ([\d,]+) of ([\d,]+) tasks", text).groups())
     data = json.loads(chromium.run("document.getElementById('data').textContent"))
     assert total == data["stream"]["total"] == sum(r["tasks"] for r in data["balance"]["rows"]) == 100_100
-    # the cells hold what the tasks on these threads took: each half a second, up to a thousandth of a cell
+    # the cells contain the time of the tasks on these threads: each half a second, to a thousandth of a cell
     cells = sum(sum(max(0, v) for v in lane) for lane in data["stream"]["cells"]) / 1000 * data["stream"]["cell"] / 1e6
     assert cells == pytest.approx(shown * metric(data, "task_wall_seconds") / metric(data, "num_tasks"), rel=0.02)
     assert "1,500 of 100,000 chunks" in chromium.run("document.getElementById('panel-scatter').textContent")

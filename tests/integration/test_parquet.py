@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parquet through pyarrow: whose the reads are, and zstd's bytes against the file's page headers."""
+"""Parquet through pyarrow: which task the reads belong to, and zstd's bytes against the file's page headers."""
 
 import jobs
 import parquet_pages
@@ -68,13 +68,13 @@ def truth_of(path):
 
 
 def counted(report, name):
-    """Of all tasks, and of nobody: it is known where a task's own part is not."""
+    """The sum over all tasks and the unattributed part: it is known even if a task's own part is not."""
     parts = [w[part][name] for w in report["workers"] for part in ("tasks", "unattributed")]
     return None if None in parts else sum(parts)
 
 
 def run(shared, name, path, *how):
-    """One task; what it counted, what strace saw of the file, and what all tasks and nobody counted meanwhile."""
+    """Runs one task: its counts, strace's counts for the file, and the counts of all tasks and unattributed in that time."""
     names = [f"decompress_{unit}" for unit in ("calls", "in_bytes", "out_bytes")] + ["read_bytes"]
     before = shared.settled(lambda r: True)
     reads = shared.reads().get(path)
@@ -107,13 +107,13 @@ def test_reads_and_threads(shared, files, warmed, cell, use_threads, api):
     for unit, value in truth_of(path).items():
         cell(f"decompress_{unit}", f"{name}, all tasks + unattributed", PAGES, value if api == "file" else None, loose[f"decompress_{unit}"],
              unknown="a dataset does not say which codecs its files have" if api == "dataset" else None)
-    if use_threads or api == "dataset":  # no thread of the task's: what was whose is not known
+    if use_threads or api == "dataset":  # not in the task's own thread: the work of each task is unknown
         assert task["decompress_calls"] is None and task["decompress_out_bytes"] is None
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_codec(shared, files, warmed, cell, codec):
-    """zstd is counted to the byte, no codec is 0; the others of libarrow cannot be seen: unknown, and the report says so."""
+    """zstd is exact to the byte, no codec is 0; libarrow's other codecs cannot be seen: unknown, and the report says which."""
     path, name = files[codec], f"parquet_{codec}"
     task, _, _, report = run(shared, name, path, False)
     truth = truth_of(path)
@@ -131,7 +131,7 @@ def test_codec(shared, files, warmed, cell, codec):
 
 @pytest.mark.parametrize("kind", ["feather", "orc", "dataset"])
 def test_other_readers_of_libarrow(shared, files, warmed, disk, kind):
-    """What is unknown of one task is known of the next."""
+    """An unknown count of one task does not affect the next one."""
     path = files["snappy"] if kind == "dataset" else str(disk / f"other.{kind}")
     if kind != "dataset":
         shared.client.submit(write_other, path, kind, pure=False).result(120)

@@ -1,7 +1,7 @@
 """Other preloaded libraries before and after ours: same results, same bytes, once.
 
 jemalloc replaces malloc, XRootD's preload wraps the same file calls as we do, and wrapping.c counts
-them itself by dlsym(RTLD_NEXT), as I/O profilers do: what it says is a second opinion."""
+them through dlsym(RTLD_NEXT), as I/O profilers do: its counts are an independent check."""
 
 import json
 import os
@@ -24,7 +24,7 @@ PACKAGES = ("libjemalloc2", "libxrdposix3", "libxrdcl3", "libxrdutils3", "libxrd
 # --- on a worker
 
 def work(path):
-    """Reads by read, pread and mmap, and decompresses: what an analysis does, and no more."""
+    """Reads by read, pread and mmap, and decompresses: the same calls as in an analysis, and no others."""
     whole = jobs.read_whole(path)
     some = jobs.read_ranges(path, RANGES)
     pages = jobs.read_mapped(path)
@@ -34,7 +34,7 @@ def work(path):
 
 
 def loaded():
-    """Names of the libraries of LD_PRELOAD that are really in this process."""
+    """Names of the LD_PRELOAD libraries that are really loaded in this process."""
     names = [os.path.basename(os.path.realpath(p)) for p in os.environ["LD_PRELOAD"].split(":")]
     maps = open("/proc/self/maps").read()
     return [name for name in names if name in maps]
@@ -50,7 +50,7 @@ def orders(build, other):
 @pytest.fixture(scope="module")
 def preloads(tmp_path_factory, homes, disk):
     """{(library, order): (result, the task's row, its worker's row, what wrapping.c counted)}"""
-    import cluster  # not on the workers, which import this file
+    import cluster  # here, as the workers, which import this file, do not have it
     import packages
 
     home = tmp_path_factory.mktemp("preloads")
@@ -128,7 +128,7 @@ def test_alone_the_bytes_are_those_of_the_file(preloads):
 
 @pytest.mark.parametrize("order", ("before", "after"))
 def test_the_other_library_counts_the_same(preloads, cell, order):
-    """It wrote its numbers at the process's end, after the worker was stopped."""
+    """It writes its numbers when the process ends, after the worker was stopped."""
     _, _, task, _, counted = preloads["wrapping", order]
     assert len(counted) == 1
     assert counted[0]["opens"] == 3

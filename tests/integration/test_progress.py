@@ -1,5 +1,5 @@
-"""How much of a coffea job is done and when it ends, as live.json, crema top and /metrics say while it runs, against its real
-chunks and its real end. The arithmetic is in tests/unit/test_live_progress.c."""
+"""How much of a coffea job is done and when it ends, as shown in live.json, crema top and /metrics during the run, against its
+real chunks and its real end. The arithmetic is tested in tests/unit/test_live_progress.c."""
 
 import concurrent.futures
 import json
@@ -33,7 +33,7 @@ def get(procs, path):
 
 
 def watch(procs, run):
-    """[(time, progress)] until the job has ended, and what top and /metrics said of its chunks in the middle."""
+    """[(time, progress)] until the job has ended, and the output of top and /metrics in the middle of its chunks."""
     seen, middle = [], None
     while not run.done():
         progress = json.loads(get(procs, "live.json"))["progress"]
@@ -49,7 +49,7 @@ def watch(procs, run):
 def job(procs, file):
     with Client(procs.address) as client, concurrent.futures.ThreadPoolExecutor(1) as other:
         client.wait_for_workers(2, timeout=120)
-        # what ended before is no part of the total
+        # finished earlier work must not count in the total
         cluster.wait_until(lambda: client.run_on_scheduler(lambda dask_scheduler: "crema_count_2" in dask_scheduler.handlers), "the counter of the scheduler")
         run = other.submit(jobs.run_coffea, client, [file], CHUNK, processor_instance=state_processor.Steady())
         seen, middle = watch(procs, run)
@@ -58,14 +58,14 @@ def job(procs, file):
 
 
 def error(seen, ended):
-    """Of the estimate at 30 %, as a share of the job's time; None: there was none."""
+    """The error of the estimate at 30 %, as a share of the job's time; None if there was no estimate."""
     chunks = [(at, p) for at, p in seen if p.get("of") == "chunks" and p["total"]]
     at, first = next((at, p) for at, p in chunks if p["done"] >= 0.3 * p["total"])
     return first["seconds_left"] and abs(at + first["seconds_left"] - ended) / (ended - chunks[0][0])
 
 
 def test_the_end_is_estimated(procs, data):
-    """A machine that is busy with something else in the second part of a job makes it longer: one of three has to hold."""
+    """Other load in the second part of a job makes it longer: one of three estimates must be right."""
     errors = []
     while len(errors) < 3 and not (errors and errors[-1] is not None and errors[-1] < 0.25):
         events, seen, middle, ended = job(procs, data["zlib"])

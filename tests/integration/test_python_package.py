@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The package `crema` where not all goes well: without the program, a collector, measured workers, pandas or
-Dask; with bodies that fail and outputs that hold garbage. test_roastcoffea.py has it at a measured run."""
+"""The package `crema` when something is missing or fails: without the program, a collector, measured workers, pandas or
+Dask; with a block that raises and outputs that contain garbage. test_roastcoffea.py tests it in a measured run."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def empty(tmp_path, monkeypatch):
 
 
 def bare(code, **env):
-    """Runs code in a Python that has nothing but this package."""
+    """Runs code in a Python that has only this package."""
     done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PACKAGE)!r})\n{code}"],
                           env={"PATH": "/nonexistent", **env}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def test_only_the_standard_library():
 
 
 def test_wheel(tmp_path):
-    source = shutil.copytree(PACKAGE, tmp_path / "source")  # setuptools leaves files where it builds
+    source = shutil.copytree(PACKAGE, tmp_path / "source")  # setuptools leaves files in the folder that it builds
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check",
                            "-w", tmp_path, source], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -55,7 +55,7 @@ MUSIC = {"__init__.py": "from .version import version\nfrom . import models\n", 
 
 @pytest.mark.parametrize("last", ["ours", "theirs"])
 def test_music_library_of_the_same_name(tmp_path, last):
-    """The registry's `crema` in the same site-packages: one clear line, from the package or, where that was overwritten, the command."""
+    """The registry's `crema` in the same site-packages: one clear line, from the package or, if its files were overwritten, the command."""
     shutil.copytree(PACKAGE, tmp_path / "site")
     for name, text in MUSIC.items():
         file = tmp_path / "site" / "crema" / name
@@ -112,7 +112,7 @@ for table in ("tasks", "nonsense"):
 
 
 def test_nothing_measured(empty):
-    """One warning that says what to do; the block and its result are untouched."""
+    """One warning that tells the user what to do; the block and its result are unaffected."""
     with pytest.warns(RuntimeWarning, match="nothing was measured.*crema run -- dask worker") as caught:
         with crema.measure(wait_seconds=0.1) as m:
             m.set_coffea_report({"entries": 1})
@@ -146,7 +146,7 @@ def test_the_bodys_error_is_its_own(empty):
 
 
 class Garbage:
-    """A client and a processor at once, of which nothing works."""
+    """An object in place of a client and a processor, none of whose methods work."""
     __slots__ = ()
 
     def run_on_scheduler(self, *_, **__):
@@ -199,7 +199,7 @@ def test_backend():
 
 
 def test_report_options(empty):
-    """--client-wall and --client-start take seconds only, the latter not without the former."""
+    """--client-wall and --client-start accept only seconds, and the latter requires the former."""
     for text in ("", "x", "-1", "0", "nan", "inf", "1s"):
         done = subprocess.run([cluster.BUILD / "crema", "report", "--client-wall", text], env=os.environ,
                               capture_output=True, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One library for every CPython: the same job under each of them that this machine has, or can have (debian_pythons.py)."""
+"""One library for every CPython: the same job under each one that this machine has or can have (debian_pythons.py)."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import jobs
 import pytest
 import venvs
 
-# The distributed of before and after its task function was renamed.
+# distributed before and after its task function was renamed.
 DISTRIBUTED = {"3.10": "2024.8.2"}
 NEWEST = "2026.8.0"
 PINS = jobs.ROOT / "tests" / "pythons-requirements.txt"  # with uproot and awkward
@@ -188,7 +188,7 @@ def test_same_numbers(cell, new_cluster, data, tmp_path, version, env):
 
 
 def check_counts(cell, name, tasks, truth):
-    """Each against what the task itself got."""
+    """Each count against what the task itself received."""
     def check(number, how, value, task, column):
         cell("versions", f"{name}, {number}", how, value, tasks[task][column])
 
@@ -211,7 +211,7 @@ def check_counts(cell, name, tasks, truth):
 
 
 def check_waits(tasks):
-    """Each in its own class; where two threads compute, one waits for the interpreter lock or a core."""
+    """Each wait in its own class; if two threads compute, one waits for the interpreter lock or a core."""
     assert tasks["locked"]["lock_wait_seconds"] >= 0.29 and tasks["asleep"]["sleep_seconds"] >= 0.29
     assert tasks["locked"]["sleep_seconds"] == tasks["asleep"]["lock_wait_seconds"] == 0
     spin = tasks["both_spin"]

@@ -1,4 +1,4 @@
-"""Real NanoAOD files, when CREMA_TEST_DATA names a directory that holds some."""
+"""Real NanoAOD files, if CREMA_TEST_DATA names a directory that contains some."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ NAMES = ["nano_dy.root", "nano_tt_v15.root"]
 
 
 def count_jets(events):
-    """Reads what every NanoAOD version has."""
+    """Reads columns that every NanoAOD version has."""
     return {"events": len(events), "jets": int(ak.sum(ak.num(events.Jet.pt[events.Jet.pt > 20]))),
             "muon_pt": float(ak.sum(events.Muon.pt[events.Muon.pt > 10]))}
 

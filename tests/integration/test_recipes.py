@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/recipes.md, word by word: what it says to have been run or rendered is run and rendered here."""
+"""docs/recipes.md, literally: what it describes as run or rendered is run and rendered here."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def sections():
 
 
 def blocks(title):
-    """The indented blocks of a recipe, as they would be typed."""
+    """The indented blocks of a recipe, as a user would type them."""
     found = re.findall(r"(?:^(?:    .*)?\n)+", sections()[title], re.M)
     return [re.sub(r"^    ", "", block, flags=re.M).strip("\n") + "\n" for block in found if block.strip()]
 
@@ -64,7 +64,7 @@ def test_local_cluster(procs, tmp_path):
 
 
 def test_local_cluster_without_a_collector(tmp_path):
-    """In an empty home: the report reads what the agents wrote here."""
+    """In an empty home: the report reads the files that the agents wrote there."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("CREMA", "LD_PRELOAD", "XDG"))}
     env |= {"HOME": str(tmp_path), "PATH": f"{cluster.BUILD}:{os.path.dirname(sys.executable)}:{env['PATH']}"}
     report = run_local_cluster(env, tmp_path)
@@ -79,7 +79,7 @@ def test_local_cluster_without_a_collector(tmp_path):
 
 
 def beside(name):
-    """The bin directory of a Python with tests/NAME.txt beside all that is here."""
+    """The bin directory of a Python with tests/NAME.txt in addition to all that is here."""
     return venvs.beside(name, cluster.ROOT / "tests" / f"{name}.txt")
 
 
@@ -89,7 +89,7 @@ def jobqueue():
 
 
 def rendered(python, title, env, scheduler):
-    """The job that dask-jobqueue writes for the recipe's cluster, and its worker sent to our scheduler."""
+    """The job script that dask-jobqueue writes for the recipe's cluster, with our scheduler's address."""
     (code,) = blocks(title)
     show = "\nimport re\nprint(re.sub(r'tcp://[0-9.:]+', %r, cluster.job_script()))\ncluster.close()\n" % scheduler
     main = "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in (code + show).splitlines())
@@ -99,12 +99,12 @@ def rendered(python, title, env, scheduler):
 
 
 def without_collector(procs):
-    """An environment that knows nothing of one."""
+    """An environment without a collector's address."""
     return {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
 
 
 def check_worker(procs, command, data, own=None):
-    """Run as the batch system would: in an environment that knows nothing of a collector, but what is its own."""
+    """Runs the job as the batch system would: without a collector's address except for the job's own."""
     env = without_collector(procs) | (own or {})
     job = cluster.Process("job", command, procs.directory / "job.log", env=env, cwd=procs.directory)
     procs.workers.append(job)
@@ -128,7 +128,7 @@ def test_htcondor(procs, jobqueue, data):
     procs.start_scheduler()
     job = rendered(jobqueue, "dask-jobqueue: HTCondor", procs.env, procs.address)
     said = dict(line.split(" = ", 1) for line in job.splitlines() if " = " in line)
-    # HTCondor's own rule for arguments in double quotes: single quotes hold a word together.
+    # HTCondor's own rule for arguments in double quotes: single quotes group words.
     words = shlex.split(said["Arguments"].strip().strip('"').replace('""', '"'))
     assert said["Executable"] == "/bin/sh" and words[0] == "-c" and len(words) == 2
     command = words[1].replace("submit.example.org:8990", procs.target)
@@ -137,7 +137,7 @@ def test_htcondor(procs, jobqueue, data):
 
 @pytest.fixture(scope="module")
 def gateway():
-    """Its dask is that Python's, as in an image."""
+    """The gateway's environment; its `dask` command runs that Python, as in an image."""
     place = beside("gateway")
     (place / "dask").write_text(f"#!/bin/sh\nexec '{place}/python' -m dask \"$@\"\n")
     (place / "dask").chmod(0o755)
@@ -166,7 +166,7 @@ with Gateway(sys.argv[1], proxy_address=sys.argv[2], auth="basic") as gateway, g
 
 
 def answers(url):
-    """The proxy learns its routes from the server after both have started."""
+    """Whether the proxy answers: it learns its routes from the server after both have started."""
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status == 200
@@ -175,7 +175,7 @@ def answers(url):
 
 
 def test_gateway(procs, gateway, data, tmp_path):
-    """Its workers have certificates that the collector cannot know."""
+    """Its workers have certificates that the collector cannot verify."""
     config, = blocks("dask-gateway")
     ports = {name: cluster.free_port() for name in ("api", "proxy", "tcp")}
     config = config.replace("collector.example.org:8990", procs.target)
@@ -202,7 +202,7 @@ def test_gateway(procs, gateway, data, tmp_path):
     assert found["completeness"]["records_lost"] == 0
 
 
-# In the operator's place: what it makes of the recipe's cluster and of its worker group is printed, not sent.
+# Instead of the operator: prints the recipe's cluster and its worker group without sending them.
 OPERATOR = """
 import inspect, json
 import dask_kubernetes.operator as operator

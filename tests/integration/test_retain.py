@@ -1,6 +1,6 @@
-"""`crema collect --keep --max-bytes`: whole runs go, the oldest first, and their totals stay: in the list, in a
-report of their own, in /metrics over restarts. Journals made by hand, read by a real collector; the sums are
-worked out here."""
+"""`crema collect --keep --max-bytes`: whole runs are dropped, the oldest first, and their totals stay: in the list, in
+separate reports, in /metrics over restarts. Journals made by hand, read by a real collector; the sums are
+computed here."""
 
 import json
 import struct
@@ -15,7 +15,7 @@ DROPPED = "00000000000000000000-dropped.crema"
 
 
 def three_runs(folder):
-    """Two old runs and a young one of the same worker, each in a segment of its own."""
+    """Two old runs and a recent one of the same worker, each in a separate segment."""
     store = Store(folder)
     segments = [store.segment(5 * DAY + 20, tasks(5 * DAY, "span-a"), totals(5 * DAY - 60, 3, 3000)),
                 store.segment(4 * DAY + 20, tasks(4 * DAY, "span-b", first=4, read=10), totals(4 * DAY - 60, 6, 3030)),
@@ -39,7 +39,7 @@ def test_old_runs_leave_their_totals(tmp_path):
     assert [s.exists() for s in segments] == [False, False, True]
     assert (store.journal / DROPPED).stat().st_mode & 0o777 == 0o600
     assert store.list() == (runs[2:], runs[:2])
-    with store.collect("--keep", "2d") as collector:  # what it knows now is what was left
+    with store.collect("--keep", "2d") as collector:  # its values now come from what was kept
         assert collector.counters() == before
     gone = store.report(runs[0])
     assert gone["dropped"]["option"] == "--keep" and gone["run"] == runs[0]
@@ -61,7 +61,7 @@ def test_old_runs_leave_their_totals(tmp_path):
 
 
 def of(worker, *messages):
-    """What another worker sends."""
+    """Messages that another worker sends."""
     def fill(made):
         made.worker(worker * 16, real_ns=made.real_ns)
         for message in messages:
@@ -78,8 +78,8 @@ GOODBYE = [14, {"boot_ns": BOOT_NS + 5 * DAY * 10**9, "how": "exit"}]
 
 
 def many_workers(folder, *last):
-    """Three segments: w is in all of them, v in the first and the last, x said goodbye in the first, y went silent then. x and
-    then v name a library that v waits in while the young run goes on. last: what ends the first two."""
+    """Three segments: w is in all of them, v in the first and the last, x sent its goodbye in the first, y went silent after it. x and
+    then v describe a library that v waits in during the recent run. last: the end of the first two segments."""
     store = Store(folder)
     wait = [21, {"number": 1, "wait": "network_wait_ns", "waited_ns": 10**9, "span": "span-c", "prefix": "analyse", "frames": [7, 64],
                  "end_boot_ns": BOOT_NS + (10 * DAY - 7150) * 10**9}]
@@ -94,7 +94,7 @@ def many_workers(folder, *last):
 
 
 def without_checkpoints(path):
-    """Rewritten as a crema leaves it that began no segment with one."""
+    """Rewrites a segment as a crema wrote it that did not start segments with a checkpoint."""
     data, kept, at = path.read_bytes(), b"", 0
     while at < len(data):
         size = HEAD.size + struct.unpack_from("<I", data, at + 48)[0]
@@ -105,9 +105,9 @@ def without_checkpoints(path):
 
 @pytest.mark.parametrize("by", ["footers", "segments"])
 def test_what_is_left_of_workers(tmp_path, by):
-    """In reports, of those that go on; in the live numbers, of all, though no segment that is left has a checkpoint. Segments
-    with a footer are not read: here they are damaged where only reading them shows."""
-    odd = by == "segments"  # a message that no agent sends: the footer says to read the segment
+    """In reports only the workers of remaining runs; in the live numbers all workers, though no remaining segment has a checkpoint. Segments
+    with a footer are not read: here they are damaged where only reading them shows it."""
+    odd = by == "segments"  # a message that no agent sends: the footer makes the collector read the segment
     store, segments = many_workers(tmp_path, of(b"y", [99] if odd else [8, {"boot_ns": 1, "padding": "0" * 20000}]))
     young = store.list()[0][2]
     report = store.report(young)
@@ -134,7 +134,7 @@ def test_what_is_left_of_workers(tmp_path, by):
     assert [m[0] for m in left[6][1]][-1] == 20 and sum(m == MODULE for carried in (w, v, y) for m in carried[1]) == 1
     assert [m[0] for m in v[1] if m != MODULE] == [11, 15]
     after = store.report(young)
-    assert [report["workers"][0].pop("work_seconds"), after["workers"][0].pop("work_seconds")] == [90, 30]  # of the first task that is left
+    assert [report["workers"][0].pop("work_seconds"), after["workers"][0].pop("work_seconds")] == [90, 30]  # since the first remaining task
     for completeness in report["completeness"], after["completeness"]:
         del completeness["files_read"], completeness["records_bad"]
     assert {part for part in report if report[part] != after[part]} == ({"completeness", "findings"} if odd else set())
@@ -150,8 +150,8 @@ def test_what_is_left_of_workers(tmp_path, by):
 
 
 def test_a_file_without_a_checkpoint(tmp_path):
-    """As a crema wrote it that kept the sums of live numbers in it, and the numbers of each worker's ended attempts: what
-    follows counts on, and is carried on."""
+    """A file of a crema that stored the sums of live numbers in it, and the numbers of each worker's ended attempts: later
+    counts start from it, and it is carried forward."""
     store, segments = three_runs(tmp_path)
     runs, _ = store.list()
     with store.collect() as plain:
@@ -163,12 +163,12 @@ def test_a_file_without_a_checkpoint(tmp_path):
     sums = {"chunks": 6, "events": 600, "records_lost": 0, "records_bad": 0, "ended": [6, 0, 0, 0],
             "prefixes": [["analyse", 60 * 10**9, 6, 0, 0, 0], ["other", 0, 0, 0, 0, 0]]}
     left[2][1]["sums"] = sums
-    left[5][1]["ended"] = [1, 6]  # six from 1 on
+    left[5][1]["ended"] = [1, 6]  # six, starting with 1
     kinds = {CARRY: {"worker": b"w" * 16, "seq": 1}, CARRIED: {"worker": b"w" * 16, "seq": 1, "count": len(left[6][1])}}
     (store.journal / DROPPED).write_bytes(b"".join(frame(type, map, **kinds.get(type, {})) for type, map in left if type != CHECKPOINT))
     for path in store.journal.glob("*-journal.crema"):
         without_checkpoints(path)
-    store.segment(7000, tasks(5 * DAY, "span-a", n=1))  # told again
+    store.segment(7000, tasks(5 * DAY, "span-a", n=1))  # the same tasks again
     with store.collect() as collector:
         assert collector.counters() == before
     again = read(store.journal / DROPPED)
@@ -181,7 +181,7 @@ def test_a_file_without_a_checkpoint(tmp_path):
 
 
 def test_a_run_goes_whole_though_its_segment_stays(tmp_path):
-    """The first run reaches into the second one's segment, and a record of it comes later still."""
+    """The first run extends into the second one's segment, and one of its records comes even later."""
     store = Store(tmp_path)
     first = store.segment(5 * DAY + 20, tasks(5 * DAY, "span-a"), noise(400))
     store.segment(5 * DAY - 100, tasks(5 * DAY - 100, "span-a", n=1, first=4),
@@ -198,7 +198,7 @@ def test_a_run_goes_whole_though_its_segment_stays(tmp_path):
     assert gone["metrics"]["num_tasks"] == 5 and gone["dropped"]["option"] == "--max-bytes"
     for run, before in zip(runs[1:], kept):
         assert store.report(run)["tasks"] == before["tasks"]
-    done = store.crema("report", "--run", "span-a")  # by its span, too
+    done = store.crema("report", "--run", "span-a")  # also by its span
     assert f"run {runs[0]} was dropped" in done.stdout
 
 
@@ -221,7 +221,7 @@ def test_one_run_alone_is_larger(tmp_path, state):
 
 @pytest.mark.parametrize("at", ["openat new", "pwrite64 new", "fsync new", "rename new", "unlink 0", "unlink 1"])
 def test_killed_at_any_step(tmp_path, at):
-    """The child that drops is killed as it enters a system call: each run is there once, whole or as totals."""
+    """The child that drops runs is killed when it enters a system call: each run is there once, complete or as totals."""
     store, segments = three_runs(tmp_path)
     runs, _ = store.list()
     with store.collect() as plain:
@@ -238,7 +238,7 @@ def test_killed_at_any_step(tmp_path, at):
     assert segments[1].exists()
     with store.collect() as collector:
         assert collector.counters() == before
-    with store.collect("--keep", "2d") as collector:  # tidies up
+    with store.collect("--keep", "2d") as collector:  # cleans up
         cluster.wait_until(lambda: not segments[1].exists(), "the segments to go", 120, [collector.log])
         assert collector.counters() == before
     assert store.list() == (runs[2:], runs[:2])
@@ -254,7 +254,7 @@ def test_bad_bounds(tmp_path, option, value):
 
 
 def test_the_list_is_the_same_run_by_run(tmp_path):
-    """Runs that share segments and reach over several, with ends that do not say whose they are, without a span, without
+    """Runs that share segments and span several, with task ends that do not name their run, without a span, without
     Dask."""
     store = Store(tmp_path)
     store.segment(5 * DAY + 20, begun(5 * DAY, "span-a", 50), begun(5 * DAY, "span-a", 51), tasks(5 * DAY, "span-a"), begun(5 * DAY, "span-x", 60))

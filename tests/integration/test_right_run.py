@@ -1,4 +1,4 @@
-"""Which tasks make a run: each Runner call is one, by the client's and the scheduler's own account, whatever else runs."""
+"""Which tasks make a run: each Runner call is one, according to the client's and the scheduler's own records, whatever else runs."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def two(tmp_path_factory, homes):
             each.client = Client(each.address)
             each.client.wait_for_workers(2, timeout=120)
             each.client.register_plugin(right_run.Executions())
-        for each in (first, second):  # imports take seconds, in which Dask's and our edges differ
+        for each in (first, second):  # imports take seconds, in which Dask's start and end differ from ours
             each.client.run(right_run.warm_up)
         yield first, second
     finally:
@@ -55,7 +55,7 @@ def two(tmp_path_factory, homes):
 
 @pytest.fixture(scope="module")
 def files(disk):
-    """Small ones: what is tried is whose a task is."""
+    """Small files: only the assignment of tasks is tested."""
     found = []
     for i in range(4):
         found.append(str(disk / f"right-{i}.root"))
@@ -81,7 +81,7 @@ def same(run, call, slack_seconds=0):
 
 
 def told(procs, calls, since, kind, seconds=20):
-    """The runs of that kind since then, by start, once there is one for each call and all is there: else as it is."""
+    """The runs of that kind since then, by start, once there is one for each call and all tasks are there; after `seconds` as they are."""
     limit = time.monotonic() + seconds
     while True:
         runs = of_kind(listed(procs), since, kind)
@@ -92,8 +92,8 @@ def told(procs, calls, since, kind, seconds=20):
 
 
 def check(procs, calls, since, kind="coffea", slack_seconds=0):
-    """Each call is a run with its own tasks, chunks, events and wall time; there is no other one of its kind: pairs of
-    both, by start."""
+    """Each call is a run with its own tasks, chunks, events and wall time, and there is no other run of its kind: returns pairs of
+    run and call, by start."""
     runs = told(procs, calls, since, kind)
     calls = sorted(calls, key=lambda c: c["start"])
     text = "\n".join([*(f"run  {r['run']} {r['start']:.3f} wall {r['wall_time']:.3f} tasks {r['num_tasks']} chunks "
@@ -129,7 +129,7 @@ def test_four_users_on_two_clusters(two, files):
 
 
 def test_a_merge_that_is_late(two, files):
-    """The client is starved until Dask has closed the span of the chunks: the merge gets a span of its own."""
+    """The client is delayed until Dask has closed the span of the chunks: the merge gets a separate span."""
     procs = two[0]
     client = right_run.open_client(procs.address)
 
@@ -148,7 +148,7 @@ def test_a_merge_that_is_late(two, files):
 
 
 def test_a_failed_call_that_is_kept(two, files):
-    """As a notebook does: the exception keeps the futures, and Dask puts what follows into their span."""
+    """As in a notebook: the exception keeps the futures, and Dask puts later calls into their span."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     watched = right_run.Watched(client)
@@ -167,7 +167,7 @@ def test_a_failed_call_that_is_kept(two, files):
 
 
 def test_spans_in_turn_whose_merges_are_one_group(two, files):
-    """Spans that the user opened: while Dask has a task of the first one's group `reduce`, it puts the merges of the others there."""
+    """Spans that the user opened: while Dask has a task of the first one's group `reduce`, it puts the other spans' merges there."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     watched = right_run.Watched(client)
@@ -239,7 +239,7 @@ def test_own_lambdas_before_and_beside(two, files):
 
 @pytest.mark.parametrize("how", [own_map.by_map, own_map.by_bag])
 def test_work_items_without_the_runner(two, files, how):
-    """Own functions over coffea's WorkItems, twice: what they say of themselves is in what they return."""
+    """A user's own functions over coffea's WorkItems, twice: their numbers are in what they return."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     watched = right_run.Watched(client)
@@ -254,8 +254,8 @@ def test_work_items_without_the_runner(two, files, how):
 
 
 def test_a_loop_over_bags(two, files):
-    """Within the 60 s in which Dask numbers all computes alike. As the results are kept, Dask puts each call's last tasks into the
-    span of the first call, where only their inputs tell whose they are."""
+    """Within the 60 s in which Dask gives all computes the same number. As the results are kept, Dask puts each call's last tasks into the
+    span of the first call, where only their inputs show which call they belong to."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     watched = right_run.Watched(client)
@@ -269,7 +269,7 @@ def test_a_loop_over_bags(two, files):
 
 
 def test_plain_bags_whose_results_are_kept(two):
-    """Dask puts the last tasks of later calls into the first call's span: where that is so, both runs say it, and all tasks are
+    """Dask puts the last tasks of later calls into the first call's span: if so, both runs report it, and every task is
     in one of them."""
     procs = two[0]
     client = right_run.open_client(procs.address)
@@ -283,7 +283,7 @@ def test_plain_bags_whose_results_are_kept(two):
         bag = dask.bag.from_sequence(range(8), npartitions=4).map(abs)
         kept.append(client.compute(getattr(bag, name)()))
         assert kept[-1].result() == {"sum": 28, "max": 7, "min": 0}[name]
-        # Calls of equal keys: what of one is still there would not run again in the next. And Dask tells them apart.
+        # Calls with equal keys: remaining tasks of one call would not run again in the next. This lets Dask tell them apart.
         cluster.wait_until(lambda: held() <= before + len(kept), "the call's tasks to be released")
         time.sleep(0.3)
 
@@ -301,7 +301,7 @@ def test_plain_bags_whose_results_are_kept(two):
 
 
 def test_work_items_of_two_threads_whose_futures_are_kept(two, files):
-    """As notebooks do: Dask keeps the span of what is kept, so the merges of all calls come into one."""
+    """As in notebooks: Dask keeps the span of kept futures, so the merges of all calls are in one span."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     watched = right_run.Watched(client)
@@ -323,7 +323,7 @@ def test_work_items_of_two_threads_whose_futures_are_kept(two, files):
 
 
 def test_work_items_that_fail(two, files):
-    """The error is the result: the chunk ran, and gave no events."""
+    """The error is the result: the chunk ran, and returned no events."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     since = time.time()
@@ -334,12 +334,12 @@ def test_work_items_that_fail(two, files):
 
 
 def test_concurrent_runs(two, files, tmp_path):
-    """Alone; two calls at once on one cluster and two on the other, with a fifth that follows one of them while the rest goes on;
-    alone again: each counts the others on its own workers only, as the client's and Dask's times have them."""
+    """One call alone; two calls at once on one cluster and two on the other, with a fifth that follows one of them while the others continue;
+    one alone again: each counts the other runs on its own workers only, by the client's and Dask's times."""
     marks = {name: str(tmp_path / name) for name in ("b", "c", "d", "e")}
     since, done = time.time(), []
 
-    def call(where, number, instance, last=None):  # metadata of one file at the same time would not be told apart
+    def call(where, number, instance, last=None):  # metadata tasks of the same file at the same time could not be told apart
         client = right_run.open_client(two[where].address)
         watched = right_run.Watched(client)
         mine = [watched.call(files[number:number + 1], each, chunksize=10000) for each in (instance, last) if each]
@@ -400,14 +400,14 @@ def test_plain_dask_on_two_clusters(two):
 
 
 def test_a_loop_of_submit_and_result(two, files):
-    """Dask opens a span whenever nothing is left to do: each is a run. `last` is the analysis before, and names them."""
+    """Dask opens a span whenever it has no tasks left: each is a run. `last` is the analysis before them, and its report lists them."""
     procs = two[0]
     client = right_run.open_client(two[1].address)
     since = time.time()
     calls = right_run.settle(client, [right_run.Watched(client).call(files[:1], right_run.Count("before a loop"))])
     for i in range(30):
         assert client.submit(right_run.nap, i, pure=False).result() == i
-        if i < 5:  # the next call may be faster than the scheduler, which then has something left to do
+        if i < 5:  # the next call may come before the scheduler is done, so that it still has tasks
             cluster.wait_until(lambda: client.run_on_scheduler(lambda dask_scheduler: all(s.done for s in dask_scheduler.extensions["spans"].root_spans)),
                                "Dask's span to end")
     client.close()
@@ -426,7 +426,7 @@ def test_a_loop_of_submit_and_result(two, files):
 
 
 def test_cancelled_tasks_are_not_missing(two, monkeypatch):
-    """crema.measure waits for what ran, and warns of nothing: the scheduler counts cancelled tasks as ended, too."""
+    """crema.measure waits only for tasks that ran, and gives no warning: the scheduler counts cancelled tasks as ended, too."""
     procs, client = two[0], two[0].client
     monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
     before = {row[0] for row in right_run.executions(client)}
@@ -444,7 +444,7 @@ def test_cancelled_tasks_are_not_missing(two, monkeypatch):
 
 
 def submit_and_measure(client, procs, name, more, started=None, slow_seconds=0):
-    """The keys `name`-N, which another client may have submitted, and tasks of its own on their results."""
+    """Submits the keys `name`-N, which another client may have submitted, and separate tasks on their results."""
     with crema.measure(client, dir=procs.journal) as m:
         parts = [client.submit(right_run.nap, i, key=f"{name}-{i}") for i in range(4)]
         client.gather(parts)
@@ -458,7 +458,7 @@ def submit_and_measure(client, procs, name, more, started=None, slow_seconds=0):
 
 @pytest.mark.filterwarnings("ignore:crema. nothing was measured")
 def test_equal_keys_of_two_clients(two, monkeypatch):
-    """Dask runs a key once: it is in the run that had it first. Who takes its result names that run; who did nothing else is told."""
+    """Dask runs a key once: it is in the first client's run. A run that uses its results names that run; a client whose block ran nothing else gets a warning."""
     procs = two[0]
     monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
     name, hers, done = f"equal{time.time_ns()}", threading.Event(), {}
@@ -476,7 +476,7 @@ def test_equal_keys_of_two_clients(two, monkeypatch):
     assert "equal keys" in c.warning and "no task ran for this block" in c.warning
     one, other = a.run.json, b.run.json
     assert other["run_info"]["takes_results_of"] == [one["run"]] and one["run_info"]["takes_results_of"] == []
-    # his task ran while her slow one did: numbers of whole workers are of both
+    # his task ran during her slow one: numbers of whole workers belong to both
     assert (one["metrics"]["concurrent_runs"], other["metrics"]["concurrent_runs"]) == (1, 1)
     text = procs.report("--run", other["run"]).stdout
     assert "1 other run on its workers meanwhile" in text and f"uses results of {one['run']}" in " ".join(text.split())
@@ -492,7 +492,7 @@ def top_counts(procs):
 
 
 def test_top_is_of_all_workers(two, files):
-    """A Runner on one cluster, and stray tasks beside it on the other: top shows neither as a run, but the sums of both."""
+    """A Runner on one cluster, and stray tasks at the same time on the other: top shows neither as a run, but the sums of both."""
     procs = two[0]
     clients = [right_run.open_client(each.address) for each in two]
     before, ran = top_counts(procs), [len(right_run.executions(client)) for client in clients]
@@ -514,8 +514,8 @@ def test_top_is_of_all_workers(two, files):
 
 @pytest.mark.parametrize("meanwhile", [0, 1], ids=["after", "meanwhile"])
 def test_equal_keys_of_which_some_are_kept(two, meanwhile):
-    """Dask runs what was released again in the span of what the client still holds: text, JSON and page say that these are two calls.
-    Also if the second one begins before all of the first have ended."""
+    """Dask runs released tasks again in the span of the futures that the client still holds: text, JSON and page report two calls,
+    even if the second one starts before all tasks of the first have ended."""
     procs = two[0]
     client = right_run.open_client(procs.address)
     known = {run["run"] for run in listed(procs)}
@@ -550,7 +550,7 @@ def test_equal_keys_of_which_some_are_kept(two, meanwhile):
 
 @pytest.mark.filterwarnings("ignore:crema. .* of .* tasks of this run")
 def test_a_failed_block_that_is_kept(two, files, monkeypatch):
-    """As above with crema.measure, whose span Dask keeps as long as the exception: what follows, in blocks or outside, is not in it."""
+    """As above with crema.measure, whose span Dask keeps as long as the exception: later calls, in blocks or outside, are not in it."""
     procs = two[0]
     monkeypatch.setenv("CREMA_PROGRAM", str(procs.build / "crema"))
     client = right_run.open_client(procs.address)

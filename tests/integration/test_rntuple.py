@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of RNTuples, which uproot writes by default: those that tasks used, by task and by file, by
+"""Pages of RNTuples, uproot's default when writing: those that tasks used, by task and by file, against
 uproot's own page lists."""
 
 import os
@@ -15,7 +15,7 @@ SERIAL = "page_link_list of the pages read by a serial run without crema"
 FIELDS = ["Weight_up", "flag"]
 
 
-PAGES = [1, 3]  # of each column of a cluster
+PAGES = [1, 3]  # for each column of a cluster
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def sum_weights(events):
 
 
 def read(path, times=1):
-    """In a task: whole fields, each time from the file."""
+    """Runs in a task: reads whole fields, each time from the file."""
     import uproot
 
     with uproot.open(path) as file:
@@ -46,7 +46,7 @@ def row_of(report, path):
 
 
 def known(report, path):
-    """The lists of what was read have come."""
+    """Whether the lists of byte ranges have arrived."""
     rows = [r for r in report["files"] if r["path"] == os.path.realpath(path)]
     return rows and rows[0]["unique_basket_bytes"] is not None and rows[0]["reread_bytes"] is not None
 
@@ -72,7 +72,7 @@ def test_whole_fields(shared, rntuples, cell, times, split):
     check(cell, name, TABLE, times * pages.all_pages(rntuple, FIELDS), found, rntuple)
     (task,) = jobs.tasks_of(found, "read")
     cell("basket_bytes", f"RNTuple, {name}, clusters used", TABLE, pages.CLUSTERS, task["clusters_used"])
-    # Of these pages those of bits are not packed; nor are the page lists, header and footer that uproot writes.
+    # Of these pages those of bits are not compressed; nor are the page lists, header and footer that uproot writes.
     packed = [p for p in times * pages.all_pages(rntuple, FIELDS) if p[1] < p[2]]
     cell("decompress_calls", f"RNTuple, {name}", TABLE, len(packed), task["decompress_calls"])
     cell("decompress_out_bytes", f"RNTuple, {name}", TABLE, sum(p[2] for p in packed), task["decompress_out_bytes"])
@@ -113,7 +113,7 @@ def start(new_cluster, rename):
 
 
 def test_pages_that_cannot_be_seen(new_cluster, rntuple, data):
-    """An uproot that reads pages in another way: unknown from the first RNTuple on, and not before."""
+    """An uproot that reads pages in another way: unknown from the first RNTuple on, but not before."""
     procs = start(new_cluster, "uproot.models.RNTuple:read_locator:read_place")
     with Client(procs.address) as client:
         jobs.run_coffea(client, [data["zlib"]], chunksize=200_000)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""roastcoffea 0.1.2 and crema at one job: the same numbers where both count the same. The folders of
-`crema report --measurement` and of crema.measure() in the hands of the real roastcoffea: its loader, all of its
-tables and every plot function that the package has. What is drawn is compared with the run's JSON."""
+"""roastcoffea 0.1.2 and crema on the same job: the same numbers if both count the same. The real roastcoffea reads the folders of
+`crema report --measurement` and of crema.measure(): with its loader, all of its tables
+and every plot function of the package. What is drawn is compared with the run's JSON."""
 
 import json
 import os
@@ -19,8 +19,8 @@ import venvs
 NAME = "roastcoffea-0.1.2"
 HERE = Path(__file__).parent
 CHUNKS = 8
-# roastcoffea's load_measurement drops worker_cpu, and leaves keys of span metrics as text: whoever wrote the
-# folder, these five find nothing in what it returns. crema.load_measurement reads the same files whole.
+# roastcoffea's load_measurement drops worker_cpu, and leaves keys of span metrics as text: whichever program wrote the
+# folder, these five find no data in its result. crema.load_measurement reads the same files completely.
 LOST_BY_LOADER = {"plot_cpu_utilization_mean_timeline", "plot_cpu_utilization_per_worker_timeline",
                   "plot_per_task_bytes_read", "plot_per_task_cpu_io", "plot_per_task_overhead"}
 
@@ -33,7 +33,7 @@ def python(bin_dir, env, *argv):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, homes, data):
-    """One run of two files on a cluster of its own, all in roastcoffea's environment."""
+    """One run of two files on a separate cluster, all in roastcoffea's environment."""
     class Run:
         pass
 
@@ -105,7 +105,7 @@ def test_layout(run):
 
 
 def test_metrics_are_the_reports(run):
-    """Every number of the report is in the folder, and no unknown one as null, which the tables stumble over."""
+    """Every number of the report is in the folder, and unknown ones are left out, as the tables fail on null."""
     ours = run.json["metrics"]
     numbers = {k: v for k, v in ours.items() if isinstance(v, (int, float, str))}
     assert {k: run.metrics[k] for k in numbers} == numbers
@@ -114,7 +114,7 @@ def test_metrics_are_the_reports(run):
 
 
 def test_all_names_of_theirs_are_there(run):
-    """Each name that roastcoffea gives for the same run; one is known to its decorators only."""
+    """Each name that roastcoffea has for the same run; one is known only to its decorators."""
     theirs = set(run.job["theirs"])
     assert len(theirs) > 50
     assert theirs - set(run.metrics) == {"avg_branches_read_percent"}
@@ -135,7 +135,7 @@ def failed(drawn):
 
 
 def test_their_loader(run):
-    """By roastcoffea's own loader all plots are the same, but for those whose data it loses, in its own folders too."""
+    """With roastcoffea's own loader all plots are the same, except those whose data it loses, in its own folders too."""
     assert failed(run.by_their_loader) == failed(run.of_the_client) == LOST_BY_LOADER
     assert LOST_BY_LOADER <= failed(run.theirs)
     for name in set(run.drawn["plots"]) - LOST_BY_LOADER:
@@ -160,7 +160,7 @@ def test_chunk_plots(run):
 
 
 def test_throughput_plot(run):
-    """Requested bits over the tasks' wall times, summed over the chunks at work at each of 100 moments."""
+    """Requested bits over the tasks' wall times, summed over the running chunks at each of 100 moments."""
     spans = [(c["start"], c["stop"], c["coffea_bytesread"]) for c in run.chunks]
     at = np.linspace(min(s[0] for s in spans), max(s[1] for s in spans), 100)
     rates = [sum(n * 8e-9 / (b - a) for a, b, n in spans if a <= t <= b) for t in at]
@@ -223,7 +223,7 @@ def test_sums_over_workers(run):
     active = samples(run, "worker_active_tasks", "active_tasks")
     x, y = lines(run, "plot_total_active_tasks_timeline")["_child0"]
     said = [[nearest(points, t) for points in active.values()] for t in x]
-    # A worker that said nothing within 1.5 s of a moment has no part in it.
+    # A worker without a sample within 1.5 s of a moment is left out.
     assert y == pytest.approx([sum(v for at, v in row if abs(at - t) <= 1.5) for t, row in zip(x, said)])
 
 
@@ -249,7 +249,7 @@ def by_prefix(run, value):
 
 
 def test_task_plots(run):
-    """Dask's CPU and waits; the tasks' own storage bytes and CPU in codecs, where Dask has its spill and frames."""
+    """Dask's CPU and waits; the tasks' own storage bytes and CPU in codecs in place of Dask's spill and frames."""
     dask = {}
     for context, prefix, activity, unit, value in run.json["metrics"]["span_metrics"]:
         if context == "execute":
@@ -269,7 +269,7 @@ def test_task_plots(run):
 
 
 def test_beside_theirs(run):
-    """One job, both at once: counts are equal, sums over tasks agree within 2 %, wall within 2 % + 0.2 s."""
+    """One job, measured by both at the same time: counts are equal, sums over tasks agree within 2 %, wall within 2 % + 0.2 s."""
     theirs, ours = run.job["theirs"], run.job["ours"]
     assert run.job["warning"] is None and run.job["small_warning"] is None
     assert run.job["tasks"] == ours["num_tasks"]
@@ -281,10 +281,10 @@ def test_beside_theirs(run):
                  "processor_io_wait_time_seconds", "processor_cpu_percent", "overhead_cpu_time_seconds",
                  "overhead_io_wait_time_seconds", "total_bytes_memory_read", "total_cores", "cores_per_worker"):
         assert ours[name] == pytest.approx(theirs[name], rel=0.02), name
-    # Counted by crema's own clocks and not passed on from Dask: the task's own thread, and all of its time.
+    # Measured by crema's own clocks and not taken from Dask: the task's own thread, and its whole time.
     assert ours["task_cpu_seconds"] == pytest.approx(ours["cpu_time_seconds"], rel=0.02)
     assert ours["task_wall_seconds"] == pytest.approx(ours["cpu_time_seconds"] + ours["io_time_seconds"], rel=0.02)
-    # Before the job it asks the scheduler to look at the workers, and that is in its time.
+    # Before the job it makes the scheduler track the workers, which is part of its time.
     elapsed = theirs["elapsed_time_seconds"] - run.job["their_setup"]
     assert ours["wall_time_source"] == "client"
     assert abs(ours["wall_time"] - elapsed) <= 0.02 * elapsed + 0.2
@@ -292,7 +292,7 @@ def test_beside_theirs(run):
 
 
 def test_trackers_are_shown(run):
-    """What track_time, track_memory and track_bytes told is in the measured chunks, and summed by name."""
+    """The results of track_time, track_memory and track_bytes are in the measured chunks, and summed by name."""
     theirs = {(c["file"], c["entry_start"]): c for c in run.job["theirs"]["raw_chunk_metrics"]}
     chunks = run.job["ours"]["raw_chunk_metrics"]
     assert len(chunks) == len(theirs) == CHUNKS
@@ -306,7 +306,7 @@ def test_trackers_are_shown(run):
     assert sections["jet loading"]["bytes"] == sum(c["bytes"]["jet loading"] for c in theirs.values()) > 0
     assert sections["sums"]["mean_mem_delta_mb"] == pytest.approx(np.mean([c["memory"]["sums"] for c in theirs.values()]))
     assert "jet selection" in run.of_the_client["tables"]["format_chunk_metrics_table"]
-    # The analysis' output is what it was, with either.
+    # The analysis' output is unchanged, with either.
     assert all(set(row) == {"events", "jets", "met"} for row in run.job["output"].values())
 
 
@@ -326,7 +326,7 @@ def test_load(run):
 
 
 def test_clients_folder(run):
-    """What m.save_measurement wrote: the client's times, and numbers that follow them."""
+    """The files of m.save_measurement: the client's times, and numbers derived from them."""
     assert run.of_the_client["end"] - run.of_the_client["start"] == pytest.approx(run.job["ours"]["wall_time"], abs=1e-5)
     rate = run.job["report"]["entries"] / run.job["ours"]["wall_time"] / 1000
     assert f"{rate:.1f} kHz" in run.of_the_client["tables"]["format_event_processing_table"]

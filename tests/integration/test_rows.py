@@ -1,5 +1,5 @@
-"""Rows of tests/checklist.txt that are no metrics, each by its number; the others of them are in tests/unit/test_rows.c
-and where their subjects are. scripts/checklist-rows prints the rows that nothing answers."""
+"""Rows of tests/checklist.txt that are not metrics, each by its number; the others are in tests/unit/test_rows.c
+and in the tests of their subjects. scripts/checklist-rows prints rows that are not covered."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ from conftest import ROOT
 
 
 def series(demo, name, value):
-    """The values of one series of every worker: there are two, and both have said something."""
+    """The values of one series of every worker: there are two, and both have sent some."""
     found = demo.json["tracking_data"][name]
     assert len(found) == 2
     assert all(found.values())
@@ -50,7 +50,7 @@ def test_active_are_those_that_execute_and_more(demo):
 
 
 def test_series_of_one_thread(demo):
-    """Beside real coffea; their values are those of test_rows_worker.py."""
+    """With real coffea; test_rows_worker.py tests their values."""
     assert set(series(demo, "worker_executing", "executing")) <= {0, 1}
     assert min(series(demo, "worker_nbytes", "nbytes")) >= 0
     assert min(series(demo, "worker_occupancy", "occupancy")) >= 0
@@ -86,13 +86,13 @@ def test_row_047(demo):
 
 
 def test_row_048(demo):
-    """process() is a part of its task."""
+    """The time of process() is part of its task's."""
     for chunk in demo.json["chunks"]:
         assert 0 < chunk["processing_time_seconds"] == chunk["coffea_processtime_seconds"] < chunk["wall_seconds"]
 
 
 def test_memory_of_chunks_is_that_of_their_tasks(demo):
-    """Whose values are those of test_rows_worker.py."""
+    """test_rows_worker.py tests their values."""
     for chunk in demo.json["chunks"]:
         assert chunk["memory_start_gb"] == chunk["rss_start_bytes"] / 1e9
         assert chunk["memory_end_gb"] == chunk["rss_stop_bytes"] / 1e9
@@ -100,7 +100,7 @@ def test_memory_of_chunks_is_that_of_their_tasks(demo):
 
 
 def test_row_052(demo):
-    """The example names each dataset by its file."""
+    """The example names each dataset after its file."""
     assert all(chunk["dataset"] == Path(chunk["filename"]).stem for chunk in demo.json["chunks"])
 
 
@@ -116,12 +116,12 @@ def test_row_054(demo):
 
 
 def still(text):
-    """Without the time of the last look at the run's state."""
+    """Removes the time at which the run's state was determined."""
     return re.sub(r'("at": )[\d.]+', r"\1", text, count=1)
 
 
 def test_row_120(demo, shared, tmp_path):
-    """A saved report is the printed one: of a copy, to which the workers add nothing between the two."""
+    """A saved report equals the printed one: of a copy, to which the workers add nothing in between."""
     copy = shutil.copytree(shared.procs.journal, tmp_path / "journal")
     printed = shared.procs.report("--run", demo.json["run"], "--json", "-", directory=copy)
     done = shared.procs.report("--run", demo.json["run"], "--json", tmp_path / "run.json", directory=copy)
@@ -143,7 +143,7 @@ def data_of(page):
 
 
 def test_row_121(demo, page):
-    """One file: nothing is loaded from anywhere, and it has coffea's numbers."""
+    """One file: it loads nothing from elsewhere, and has coffea's numbers."""
     found = {metric["id"]: metric.get("value") for metric in data_of(page)["metrics"]}
     assert (found["total_events"], found["num_chunks"]) == (demo.coffea["entries"], demo.coffea["chunks"])
     assert found["total_bytes_read_coffea"] == demo.coffea["bytesread"]
@@ -152,7 +152,7 @@ def test_row_121(demo, page):
 
 
 def test_row_134(demo, shared, page):
-    """Dask's performance report lacks the workers; this one has a panel of them, with their parts of coffea's events."""
+    """Dask's performance report has no workers; this one has a panel of them, with their shares of coffea's events."""
     rows = data_of(page)["balance"]["rows"]
     assert {row["worker"] for row in rows} == set(shared.client.scheduler_info()["workers"])
     assert sum(row["events"] for row in rows) == demo.coffea["entries"]

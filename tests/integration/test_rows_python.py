@@ -1,4 +1,4 @@
-"""Rows of tests/checklist.txt about roastcoffea's calls, at one measured run of real coffea; each by its number."""
+"""Rows of tests/checklist.txt about roastcoffea's calls, in one measured run of real coffea; each by its number."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ TRACKED = [{"dataset": "d", "file": "f", "entry_start": 0, "entry_stop": 10, "du
 
 
 class Measured:
-    """The collector, what coffea gave, and the user's own numbers."""
+    """The collector, coffea's results, and the user's own numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_row_063():
 
 
 def test_row_082(measured):
-    """The with block has opened a span, and the run is that one."""
+    """The with block has opened a span, which is the run's."""
     assert measured.collector.span_id in measured.collector.run.json["run_info"]["spans"]
 
 
@@ -74,7 +74,7 @@ def test_row_106(measured):
 
 
 def test_row_104_executor(measured, tmp_path):
-    """(executor, output_dir=): the client is the executor's, and the folder goes below output_dir."""
+    """(executor, output_dir=): the client is the executor's, and the folder is created below output_dir."""
     from coffea import processor
 
     client = measured.collector.client

@@ -1,5 +1,5 @@
-"""Rows of tests/checklist.txt about workers and memory, beside what Dask's own worker and /proc say at the same time: tasks that
-wait for an Event, results of known size, and tasks that take and give back known memory. Needs no fixture of conftest.py."""
+"""Rows of tests/checklist.txt about workers and memory, against Dask's own worker and /proc at the same time: tasks that
+wait for an Event, results of known size, and tasks that take and free known memory. Needs no fixture of conftest.py."""
 
 import datetime
 import os
@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, Event, span, wait
 
 MB = 1 << 20
-HELD_SECONDS = 3  # a probe comes twice a second
+HELD_SECONDS = 3  # there are two probes per second
 STILL_SECONDS = 2.5
 FOLDERS = [os.path.dirname(__file__), os.path.dirname(cluster.__file__)]  # where workers find this file and what it imports
 
@@ -26,7 +26,7 @@ def resident():
 
 
 def dask_says(dask_worker):
-    """What this worker's own objects have at this moment."""
+    """Values of this worker's own objects at this moment."""
     state = dask_worker.state
     return {"executing": state.executing_count, "ready": len(state.ready), "nbytes": state.nbytes, "nthreads": state.nthreads,
             "limit": dask_worker.memory_manager.memory_limit, "pid": os.getpid(), "fast": dask_worker.data.fast.total_weight}
@@ -39,7 +39,7 @@ def wait_for(name):
 
 
 def stand_still():
-    """In the worker's event loop, which takes the probes; when it began and ended."""
+    """Blocks the worker's event loop, which runs the probes; returns when it started and ended."""
     begun = time.time()
     time.sleep(STILL_SECONDS)
     return begun, time.time()
@@ -50,8 +50,8 @@ def result_of(n):
 
 
 def take(n, peak):
-    """n bytes more stay, `peak` more come and go; resident memory before and after, the highest the
-    kernel knows, and getrusage's, which is from before the worker's exec()."""
+    """Keeps n more bytes, takes and frees `peak` more; returns resident memory before and after, the kernel's
+    high-water mark, and that of getrusage, which includes the time before the worker's exec()."""
     before = resident()
     sys.kept = bytearray(b"x") * n
     more = bytearray(b"x") * peak
@@ -62,20 +62,20 @@ def take(n, peak):
 
 
 def work(path, packed):
-    """Known bytes read and unpacked."""
+    """Reads and decompresses known bytes."""
     with open(path, "rb", buffering=0) as file:
         n = sum(len(part) for part in iter(lambda: file.read(65536), b""))
     return n, len(zlib.decompress(packed))
 
 
 def from_large_process(_, env):
-    """A worker's command and environment come behind this: it starts in a process that had 768 MiB."""
+    """A prefix for a worker's command and environment: it starts in a process that had 768 MiB."""
     return [sys.executable, "-c", "import os, sys; x = bytearray(b'x') * (768 << 20); os.execvp(sys.argv[1], sys.argv[1:])",
             "env", *(f"{name}={value}" for name, value in env.items())]
 
 
 class Seen:
-    """What Dask said and what crema's reports say."""
+    """Dask's own values and crema's reports."""
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def seen(tmp_path_factory):
 
 
 def hold_results_and_threads(found, client):
-    """Two tasks wait in the worker's two threads, three behind them, 20 MB are held as results."""
+    """Two tasks wait in the worker's two threads, three are queued behind them, and 20 MB are held as results."""
     with span("held"):
         results = [client.submit(result_of, 10 * MB + i, key=jobs.unique("result"), pure=False) for i in range(2)]
         wait(results, timeout=120)
@@ -153,7 +153,7 @@ def test_row_034_of_this_worker(seen):
 
 
 def test_row_039(seen):
-    """Tasks times their mean duration, as the tasks themselves took it: the longest are those that waited."""
+    """Tasks times their mean duration, as measured by the tasks: the longest are those that waited."""
     occupancy, = while_held(seen, "worker_occupancy", "occupancy")
     walls = [t["wall_seconds"] for t in seen.tasks["tasks"] if t["counted"]]
     assert occupancy == pytest.approx(5 * sum(walls) / len(walls), rel=1e-6)
@@ -163,7 +163,7 @@ def test_row_039(seen):
 
 
 def test_row_040(seen):
-    """At each moment the newest probe, to the microsecond that both are written with; none while the event loop stood still."""
+    """The newest probe at each moment, to the microsecond in which both are written; none while the event loop was blocked."""
     points = next(iter(seen.tasks["tracking_data"]["worker_last_seen"].values()))
     probes = [seconds(p["timestamp"]) for p in next(iter(seen.tasks["tracking_data"]["worker_executing"].values()))]
     for point in points:
@@ -180,7 +180,7 @@ def test_row_040(seen):
 
 
 def test_row_033_of_this_worker(seen):
-    """The kernel's resident memory, which 64 MiB more stay in."""
+    """The kernel's resident memory, with 64 MiB more that stay."""
     points = next(iter(seen.taken["tracking_data"]["worker_memory"].values()))
     before, after, *_ = seen.memory
     for point in points:
@@ -205,13 +205,13 @@ def test_row_051(seen):
 
 
 def test_row_030(seen):
-    """Threads with a task while both were held."""
+    """Threads with a task while both tasks were held."""
     points = [p for p in seen.tasks["metrics"]["cpu_utilization_percent"] if seen.begin + 1.2 < seconds(p["timestamp"]) < seen.end - 0.1]
     assert {p["percent"] for p in points} == {100 * seen.dask["executing"] / seen.dask["nthreads"]}
 
 
 def test_highest_memory(seen):
-    """128 MiB more came and went: the kernel's high-water mark, though what started the worker had a higher one."""
+    """128 MiB more were taken and freed: the kernel's high-water mark, though the process that started the worker had a higher one."""
     task, = jobs.tasks_of(seen.taken, "take")
     highest, usage = seen.memory[2:]
     assert usage > highest + 64 * MB

@@ -36,7 +36,7 @@ def crema_run(program, command, env):
 def test_status_is_the_commands(new_cluster, name):
     procs = new_cluster()
     command, status = STATUS[name]
-    # As a shell sees it: there a signal is 128 + its number.
+    # As a shell reports it: a signal is 128 + its number.
     shell = ["sh", "-c", '"$@"; exit $?', "sh", procs.build / "crema", "run", "--", *command]
     assert subprocess.run(shell, env=procs.env, capture_output=True, timeout=120).returncode == status
 
@@ -56,7 +56,7 @@ def test_installed_program_finds_its_library(new_cluster, installed):
 
 
 def test_library_that_does_not_load(new_cluster, installed):
-    """The command runs unmeasured, with one line."""
+    """The command runs unmeasured, with one line about it."""
     procs = new_cluster()
     library = installed.parent.parent / "lib" / "crema" / "libcrema.so"
     good = library.read_bytes()

@@ -1,4 +1,4 @@
-"""The line that `crema run` ends with: whose tasks it counts, and that the command's end is not changed by it."""
+"""The last line of `crema run`: which tasks it counts, and that it does not change how the command ends."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_what_was_measured(home):
     assert (found[1], found[4]) == ("7", "") and 0 <= int(found[3]) <= 100
     report = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(home), capture_output=True, text=True, check=True).stdout)
     assert found[2] and float(found[2].split()[0]) == pytest.approx(7 / report["metrics"]["wall_time"], rel=1e-3)
-    # its own tasks only, though the first one's are in the same place
+    # only its own tasks, though the first run's are in the same place
     second = run(home, sys.executable, home / "analysis.py", 2)
     assert second.returncode == 3 and re.search(LINE, second.stderr)[1] == "14", second.stderr
     for quiet in (run(home, sys.executable, home / "analysis.py", 1, options=["--quiet"]),
@@ -60,7 +60,7 @@ def test_what_was_measured(home):
 
 
 def test_no_task(home):
-    """An analysis that fails before its first task: its workers' records are where they should be."""
+    """An analysis that fails before its first task: its workers' records are in the right place."""
     script = home / "fails.py"
     script.write_text(re.sub(r"for _ in .*\n.*", "sys.exit(4)", SCRIPT))
     done = run(home, sys.executable, script, 1)
@@ -83,7 +83,7 @@ def test_one_line_where_nothing_can_be_preloaded(home, tmp_path):
 
 
 def test_spaces_everywhere(home, tmp_path):
-    """The dynamic linker takes no path with a space: a link stands for it, where the state directory has none."""
+    """The dynamic linker accepts no path with a space: a link replaces it if the state directory's path has none."""
     folder = tmp_path / "of a user"
     folder.mkdir()
     for name in ("crema", "crema-agent", "libcrema.so"):
@@ -103,7 +103,7 @@ def test_what_does_not_start(home):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGKILL])
 def test_signals_reach_the_command(home, number, tmp_path):
-    """Sent to `crema run` alone, as a batch system does; of a kill that it cannot see the command dies, too."""
+    """Sent only to `crema run`, as a batch system does; the command dies even with SIGKILL, which crema cannot catch."""
     ready = tmp_path / "pid"
     script = "import os, signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(17))\n"
     script += f"open({str(ready)!r} + '.new', 'w').write(str(os.getpid())); os.rename({str(ready)!r} + '.new', {str(ready)!r})\n"

@@ -1,4 +1,4 @@
-"""Whether a run has finished, failed, hangs or was interrupted: what really happened to the analysis, against the report."""
+"""Whether a run finished, failed, hangs or was interrupted: what really happened to the analysis, against the report."""
 
 import json
 import os
@@ -13,13 +13,13 @@ import jobs
 import pytest
 import state_job
 
-# CREMA_STALL_AFTER; with CREMA_ALL_CELLS as users have it. Tasks that are no stall take 8 s more.
+# CREMA_STALL_AFTER; with CREMA_ALL_CELLS the users' default. Long tasks that are not stalled take 8 s more.
 PATIENCE_SECONDS = 30 if os.environ.get("CREMA_ALL_CELLS") else 10
 JOB = jobs.ROOT / "tests" / "integration" / "state_job.py"
 
 
 class Job:
-    """The analysis in a process of its own, and what it said."""
+    """The analysis in a separate process, and its own record."""
 
     def __init__(self, procs, mode, folder, *files, env=None):
         self.procs, self.folder = procs, folder
@@ -43,7 +43,7 @@ class Job:
             return None
 
     def until(self, holds, seconds=120):
-        """The report once it holds; as it is after that time."""
+        """The report once holds(it) is true; after `seconds` the latest one."""
         limit = time.monotonic() + seconds
         report = None
         while time.monotonic() < limit:
@@ -68,7 +68,7 @@ class Job:
         return json.loads(self.get("live.json"))
 
     def until_live(self, state, seconds):
-        """live.json's state; the page looks only now and then."""
+        """live.json's state; the page checks only at intervals."""
         limit = time.monotonic() + seconds
         while (live := self.live()["state"])["state"] != state and time.monotonic() < limit:
             time.sleep(0.5)
@@ -194,7 +194,7 @@ def test_slow_bytes_are_no_stall(start):
 
 
 def test_no_worker_is_left(start):
-    """Its client waits, and takes what a new worker makes."""
+    """Its client waits, and accepts the results of a new worker."""
     from distributed import Client
 
     job = start("nothing")
@@ -252,7 +252,7 @@ def test_failed_chunk_of_coffea(start, data):
 
 
 def test_exceptions_run_no_code(start):
-    """What they say of themselves is not asked for: only args[0] of BaseException, if it is a str."""
+    """Their own text is not requested: only args[0] of BaseException, if it is a str."""
     job = start("raise")
     assert job.process.wait(120) == 0, job.text()
     report = job.until(lambda r: sum(t["status"] == "erred" for t in r["tasks"]) == 8)
@@ -263,26 +263,26 @@ def test_exceptions_run_no_code(start):
                     "6": ("RuntimeError", "outer", "KeyError: no key"), "7": ("RuntimeError", "\x1b[31mred", None)}
     assert "\x1b" not in job.procs.report("--run", report["run"]).stdout
     ran = (job.folder / "ran").read_text().split("\n")
-    assert ran and not [line for line in ran if "thread" in line]  # whose thread calls the task, and so the library
+    assert ran and not [line for line in ran if "thread" in line]  # called in the thread that runs the task, and so by the library
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_client_gone(start, how):
-    """Ctrl-C reaches the whole group of the terminal; SIGKILL only the client."""
+    """Ctrl-C reaches the terminal's whole process group, SIGKILL only the client."""
     job = start("nap", env={"STATE_LATE": "4"})
     job.until(lambda r: done(r, 18))
     if how == signal.SIGINT:
         os.killpg(job.process.pid, how)
     else:
         os.kill(job.process.pid, how)
-    report = job.state("interrupted")  # the client is a zombie until it is waited for
+    report = job.state("interrupted")  # the client is a zombie until it is reaped
     job.process.wait(60)
     assert not done(report, 60) and "interrupted" in findings(report)
     assert not findings(report) & {"killed_work", "failed_work"}
 
 
 def test_workers_close_before_the_client_leaves(start):
-    """Ctrl-C once more, where the client is the last to take notice."""
+    """Ctrl-C again, but the client is the last process to notice."""
     job = start("nap", env={"STATE_LATE": "4"})
     job.until(lambda r: done(r, 6))
     shown = subprocess.run(["ps", "-o", "pid=,args=", "-ww", "-g", str(job.process.pid)], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""scripts/demo ends by itself, and leaves nothing behind when it is stopped."""
+"""scripts/demo ends without help, and leaves nothing behind when it is stopped."""
 
 import os
 import re

@@ -31,7 +31,7 @@ DOWN = ["/".join(["down"] * n) for n in range(1, 17)]
 
 
 class Ran:
-    """What all jobs gave, each a task (or more) with a prefix of its own, in one run."""
+    """Results of all jobs, each a task (or more) with a separate prefix, in one run."""
 
     def __init__(self, results, report):
         self.results, self.report = results, report
@@ -92,7 +92,7 @@ def file(disk):
 
 
 def job_list(file):
-    """(prefix, how often, function, arguments)"""
+    """(prefix, count, function, arguments)"""
     return [("cold", 1, section_jobs.known, file, PACKED), ("warm", 1, section_jobs.known, file, PACKED),
             ("catches", 1, section_jobs.catches, file), ("failed", 1, section_jobs.fail, file),
             ("recursion", 1, section_jobs.recurse, 20), ("suspended", 1, section_jobs.suspended),
@@ -144,7 +144,7 @@ def test_bytes(ran):
     assert found["all/a"]["storage_read_bytes"] == found["all/b"]["storage_read_bytes"] == 0
     warm = ran.sections("warm")["all/c"]
     assert warm["read_bytes"] == SIZE
-    assert warm["storage_read_bytes"] < SIZE // 4  # some kernels take back pages that were just read
+    assert warm["storage_read_bytes"] < SIZE // 4  # some kernels evict pages that were just read
 
 
 @pytest.mark.parametrize("prefix", ["cold", "warm"])
@@ -183,13 +183,13 @@ def test_what_is_suspended_is_not_measured(ran):
 
 
 def test_what_was_not_measured_is_counted(ran):
-    """20 - 16 of the recursion, a text that is none in UTF-8, and an empty one; a section and a value of
-    asynchronous code; a text and an infinity for values."""
+    """20 - 16 levels of the recursion, a text that is not UTF-8, and an empty one; a section and a value of
+    asynchronous code; a text and an infinity as values."""
     assert ran.report["sections_unmeasured"] == {"outside_tasks": 2, "too_deep": 4 + 2, "values_refused": 2, "without_dataset": 0}
 
 
 def test_pool_threads(ran):
-    """What they do is in the section that waits for them; their own sections are apart."""
+    """Their work is in the section that waits for them; their own sections are separate."""
     (task,), whole, piece = ran.tasks("pooled"), ran.sections("pooled")["pool"], ran.sections("pooled", "pool")["piece"]
     assert ran.results["pooled"] == [8 * SIZE]
     assert ran.counts("pooled") == once("pool")
@@ -199,7 +199,7 @@ def test_pool_threads(ran):
 
 
 def test_tasks_at_the_same_time(ran):
-    """Two threads of a worker count into the same rows; an instance can be open twice."""
+    """Two threads of a worker count into the same rows; an instance may be open twice."""
     assert ran.counts("many") == {"again": (200, 0, 0), "again/again": (200, 0, 0)}
     row = ran.sections("many")["again"]
     assert row["read_bytes"] == jobs.total(ran.tasks("many"), "read_bytes") == 200 * SIZE
@@ -243,7 +243,7 @@ def test_decorators_refuse_what_they_cannot_measure():
 
 
 def test_elsewhere_nothing_happens(ran, client, homes):
-    """This process is not preloaded; the worker has the shim's functions and no module more."""
+    """This process is not preloaded; the worker has the shim's functions and no additional module."""
     assert {getattr(instrument, n) for n in ("_begin", "_begin_memory", "_end", "_value")} == {None}
     assert section_jobs.recurse(30) == 30
     crema.metric("x", "anything")
@@ -255,7 +255,7 @@ def test_elsewhere_nothing_happens(ran, client, homes):
 
 
 def test_coffea(procs, client, data):
-    """In the processor of coffea's Runner: each part has the baskets of the columns it names."""
+    """In the processor of coffea's Runner: each section has the baskets of the columns that it uses."""
     from section_processor import Sectioned
 
     path = data["zstd"]
@@ -281,7 +281,7 @@ def test_coffea(procs, client, data):
 
 
 def test_datasets(procs, client, data):
-    """Each dataset's sections have their own spread: between the sleep that each holds and what the processor saw around it."""
+    """Each dataset's sections have their own spread: between the sleep in each and the time that the processor measured around it."""
     from section_processor import Timed
 
     sleeps = {Path(data["zstd"]).stem: 0.02, Path(data["lz4"]).stem: 0.11}
@@ -319,18 +319,18 @@ TRACKED = {
 
 
 def test_what_roastcoffea_found(procs, client, data):
-    """Data of its decorators in the chunks' outputs, in the shape of 0.1.2 and in that of its documents."""
+    """Data of its decorators in the chunks' outputs, in the format of 0.1.2 and in that of its documents."""
     from section_processor import Tracked
 
     with span("tracked"):
         out, coffea = jobs.run_coffea(client, [data["zlib"]], processor_instance=Tracked(TRACKED))
     n = coffea["chunks"]
-    assert out["__roastcoffea_metrics__"] == [TRACKED, "no chunk", None] * n  # as it was
+    assert out["__roastcoffea_metrics__"] == [TRACKED, "no chunk", None] * n  # unchanged
     report = jobs.settled(procs, lambda r: len(r["chunks"]) >= n and r["sections"])
     assert {s["section"]: (s["count"], s["wall_seconds"], s["source"]) for s in report["sections"]} == {
         "@track_metrics": (n, 1.5 * n, "roastcoffea"), "jets": (n, 0.25 * n, "roastcoffea"),
         "a\\/b": (n, n, "roastcoffea"), "old": (2 * n, 0.75 * n, "roastcoffea")}
-    assert {s["cpu_seconds"] for s in report["sections"]} == {None}  # it did not measure that
+    assert {s["cpu_seconds"] for s in report["sections"]} == {None}  # roastcoffea does not measure it
     memory = {m["name"]: m for m in report["memory_sections"]}
     assert {name: (m["delta_bytes"]["count"], m["delta_bytes"]["sum"], m["end_bytes"]["sum"])
             for name, m in memory.items()} == {
@@ -355,7 +355,7 @@ def test_a_killed_worker_keeps_what_had_ended(procs, client, file, tmp_path):
 
 
 def test_names_without_end(procs, client):
-    """The table is full: the rest is counted. Later tasks find rows that can go once the agent has sent them."""
+    """The table is full: further names are only counted. Later tasks get rows that were freed once the agent had sent them."""
     _, report = run(procs, client, "endless", section_jobs.names, [f"made up {n}" for n in range(5000)])
     paths = [s["section"] for s in report["sections"]]
     assert sum(s["count"] for s in report["sections"]) == 5000
@@ -369,7 +369,7 @@ def test_names_without_end(procs, client):
 
 
 def test_sections_in_tables(ran, procs, tmp_path):
-    """CSV and SQLite have the sections, the memory around them and what was told, as the JSON has them."""
+    """CSV and SQLite have the same sections, memory sections and custom metrics as the JSON."""
     base, folder = tmp_path / "run.sqlite", tmp_path / "csv"
     done = procs.report("--run", ran.report["run"], "--sqlite", base, "--csv", folder)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,5 @@
-"""Collectors behind HAProxy as docs/admin.md sets it up: one is killed, one is drained, and the reports over all their directories
-are those of one collector that never stopped."""
+"""Collectors behind HAProxy as configured in docs/admin.md: one is killed, one is drained, and the reports over all their directories
+equal those of one collector that never stopped."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ SWARMS = [400, pytest.param(10_000, marks=pytest.mark.matrix)]
 
 
 class Collectors:
-    """n of them with the same token, each with a directory of its own."""
+    """n collectors with the same token, each with a separate directory."""
 
     def __init__(self, directory, env, n):
         env = {"CREMA_TOKEN_FILE": str(directory / "token"), **env}
@@ -46,14 +46,14 @@ class Collectors:
         return {name: one.port for name, one in self.each.items()}
 
     def kill(self, name):
-        """Stopped for a second before, so that its agents have sent what it never takes."""
+        """Kills it after it was stopped for a second, so that its agents have sent records that it never accepts."""
         self.each[name].collector.send_signal(signal.SIGSTOP)
         time.sleep(1)
         self.each[name].collector.kill()
         self.each[name].collector.wait()
 
     def report(self, *names):
-        """One report over the directories of these, or of all."""
+        """One report over the directories of these collectors, or of all."""
         dirs = [word for name in names or self.each for word in ("--dir", self.each[name].journal)]
         done = subprocess.run([cluster.BUILD / "crema", "report", *dirs, "--json", "-"], env=self.env, capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stderr
@@ -66,7 +66,7 @@ def status(one):
 
 
 def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
-    """Dask workers with TLS on four nodes. One collector is killed while tasks run and started again, then the other is drained and
+    """Dask workers with TLS on four nodes. One collector is killed while tasks run and restarted, then the other is drained and
     stopped: each task is there once, with its bytes."""
     sizes = [100_000 + 1000 * i for i in range(20)]
     paths = [tmp_path / f"file-{i}" for i in range(20)]
@@ -95,7 +95,7 @@ def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
             for node in nodes:
                 node.close()
     rows = [task for task in report["tasks"] if task["prefix"] == "moves"]
-    assert Counter(task["key"] for task in rows) == Counter(truth.keys())  # none lost, none twice
+    assert Counter(task["key"] for task in rows) == Counter(truth.keys())  # none lost, none duplicated
     assert {task["key"]: task["read_bytes"] for task in rows} == truth
     assert report["metrics"]["num_tasks"] == len(truth) and report["completeness"]["records_lost"] == 0
     assert report["completeness"]["workers_seen"] == 4
@@ -103,10 +103,10 @@ def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
 
 
 def work(client, fronts, proxy, paths):
-    """Two seconds of tasks before, between and after; what each read."""
+    """Two seconds of tasks before, between and after; returns what each task read."""
     truth = {}
 
-    def read_whole(path):  # by value: the workers cannot import this file
+    def read_whole(path):  # pickled by value: the workers cannot import this file
         time.sleep(0.05)
         with open(path, "rb", buffering=0) as file:
             return len(file.read())
@@ -137,7 +137,7 @@ def work(client, fronts, proxy, paths):
 
 
 def pieces(fronts):
-    """{worker: {(first number, count)}} of all journals, and how many frames two of them have."""
+    """{worker: {(first number, count)}} of all journals, and the number of frames that are in two of them."""
     found, again = {}, 0
     for one in fronts.each.values():
         for worker, parts in swarms.journaled(one.journal).items():
@@ -148,8 +148,8 @@ def pieces(fronts):
 
 @pytest.mark.parametrize("workers", SWARMS)
 def test_a_swarm_moves(tmp_path, homes, workers):
-    """Of four collectors one is killed and one is drained while all workers send: all that was acknowledged is in one of the journals,
-    and the sums are those of the tasks that were sent. Two swarms by two balancers, as one has too few descriptors for 10,000."""
+    """Of four collectors one is killed and one is drained while all workers send: every acknowledged record is in one of the journals,
+    and the sums are those of the tasks that were sent. Two swarms through two balancers, as one has too few descriptors for 10,000."""
     swarms.build()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -158,7 +158,7 @@ def test_a_swarm_moves(tmp_path, homes, workers):
         proxies, halves = [], []
         for k in range(2):
             (tmp_path / f"half-{k}").mkdir()
-            # Each connection has an address of its own, as nodes have.
+            # Each connection has a separate address, as nodes do.
             proxies.append(stack.enter_context(haproxy.HAProxy(tmp_path / f"half-{k}", fronts.ports(), ["tcp-request connection set-src src_port"])))
             first = fronts.each["front-1"]
             first.target = f"127.0.0.1:{proxies[k].port}"
@@ -195,7 +195,7 @@ def test_a_swarm_moves(tmp_path, homes, workers):
 
 
 def test_prometheus_adds_them_up(tmp_path, homes):
-    """The queries of docs/prometheus.md over two collectors give what both swarms sent."""
+    """The queries of docs/prometheus.md over two collectors give the sums of both swarms."""
     swarms.build()
     text = (cluster.ROOT / "docs" / "prometheus.md").read_text()
     queries = dict(re.findall(r"^\| ([a-z, ]+) \| `(sum\(.*\))` \|$", text.partition("## Several collectors")[2], re.M))

@@ -1,4 +1,4 @@
-"""Processes that are no workers: with the preload they are as they are without."""
+"""Processes that are not workers: with the preload they behave as without it."""
 
 import contextlib
 import os
@@ -46,20 +46,20 @@ def preloaded(tmp_path, homes):
 def test_same_output_and_status(preloaded, name):
     procs, env = preloaded
     without, with_it = run(COMMANDS[name], procs.env), run(COMMANDS[name], env)
-    if name == "ls":  # lists descriptors: their number, not their times
+    if name == "ls":  # lists descriptors: compare their number, not their times
         without, with_it = [(s, out.count(b"\n"), err) for s, out, err in (without, with_it)]
     assert with_it == without
     assert procs.agents() == []
 
 
 def strip(text):
-    """Without what differs from run to run: numbers, addresses, random names."""
+    """Removes what differs between runs: numbers, addresses, random names."""
     text = re.sub(r"(scheduler|nanny|worker)-\w{8}\b", r"\1-x", text)
     return re.sub(r"[0-9]+", "0", re.sub(r"\b[0-9a-f]{8,}(-[0-9a-f]+)*", "0", text))
 
 
 def descriptors(procs, pid):
-    """Without sockets, whose number changes from moment to moment, and what is open for a moment only (psutil's files of /proc)."""
+    """Open descriptors without sockets, whose number changes, and without those open only for a moment (psutil's files of /proc)."""
     def look():
         return {(fd, os.readlink(f"/proc/{pid}/fd/{fd}")) for fd in os.listdir(f"/proc/{pid}/fd")}
 
@@ -73,7 +73,7 @@ def descriptors(procs, pid):
     return sorted(strip(name.replace(str(procs.directory), "")) for name in names)
 
 
-# What Dask says of a busy machine, of ports in use and of when connections end: not of the preload.
+# Dask's messages about a busy machine, ports in use and the end of connections: unrelated to the preload.
 OF_THE_MACHINE = ("unresponsive", "already", "warnings.warn", "Hosting the", "close-stream", "closing", "http server")
 
 
@@ -82,7 +82,7 @@ def lines(text):
 
 
 def scheduler_and_nanny(procs, env, data):
-    """Runs a job and returns what the scheduler printed and which descriptors scheduler and nanny had."""
+    """Runs a job; returns what the scheduler printed and which descriptors scheduler and nanny had."""
     procs.start_collector()
     procs.start_scheduler(env)
     nanny = procs.start_worker(env=env)
@@ -99,7 +99,7 @@ def scheduler_and_nanny(procs, env, data):
 
 
 def test_scheduler_and_nanny(new_cluster, data):
-    """Both under the preload: no agent for them, no line more, no descriptor more."""
+    """Both under the preload: no agent for them, no additional line, no additional descriptor."""
     plain, measured = new_cluster("plain"), new_cluster("measured")
     off = scheduler_and_nanny(plain, {"CREMA": "off", "LD_PRELOAD": ""}, data)
     on = scheduler_and_nanny(measured, measured.worker_env(), data)
@@ -107,7 +107,7 @@ def test_scheduler_and_nanny(new_cluster, data):
     assert on[2] == 1  # the worker's
     assert on[0] == off[0]
     assert lines(on[1]) == lines(off[1])
-    assert re.findall(r"^crema(?:-agent)?: .*", on[1], re.M) == []  # its own lines: others may name its folder
+    assert re.findall(r"^crema(?:-agent)?: .*", on[1], re.M) == []  # crema's own lines: others may contain its folder's name
 
 
 def test_client_is_not_measured(new_cluster, data, tmp_path):

@@ -1,5 +1,5 @@
-"""Each way in which uproot reads a local file, cold and warm. CREMA_ALL_CELLS=1 (make accuracy)
-runs each with every codec."""
+"""Each way in which uproot reads a local file, cold and warm. With CREMA_ALL_CELLS=1 (make accuracy)
+each one runs with every codec."""
 
 import contextlib
 import os
@@ -30,10 +30,10 @@ def test_source(shared, data, serial, cell, source, codec, state):
     resident = cold.resident_bytes(path)
     found = shared.settled(lambda r: len(r["chunks"]) == 4)
 
-    # Equal, unless the kernel throws pages out by itself: see cold.kept_warm.
+    # Equal unless the kernel evicts pages: see cold.kept_warm.
     storage = jobs.total(found["tasks"], "storage_read_bytes")
     truth = (f"{MINCORE} .. {RUSAGE}", (resident, charged)) if state == "cold" else (LOCKED, 0)
-    # A task may fault a page of a library in.
+    # A task may fault in a page of a library.
     cell("storage_read_bytes", name, *truth, storage, 0 if state == "cold" else charged)
     if source != "MemmapSource":
         cell("storage_read_bytes", f"{name}, by file", *truth, jobs.by_file(found, "storage_read_bytes")[path])

@@ -1,5 +1,5 @@
-"""Dask's own compression: of what it spills and of what it sends. No task asks for it, so it is nobody's
-work, but the process's numbers hold it to the byte."""
+"""Dask's own compression, of data that it spills and of data that it sends. No task requests it, so it belongs to no
+task, but the process's numbers include it to the byte."""
 
 import jobs
 import pytest
@@ -9,7 +9,7 @@ ARRAY = 4_000_000
 
 
 def watch():
-    """Puts counters around Dask's zlib, in the worker."""
+    """Counts the calls of Dask's zlib in the worker."""
     import threading
 
     from distributed.protocol import compression
@@ -50,7 +50,7 @@ def total(array):
 
 @pytest.fixture(scope="module")
 def spilling(tmp_path_factory, homes):
-    import cluster  # here: the worker imports this module, too
+    import cluster  # here, as the worker imports this module, too
 
     env = {"DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.02", "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
            "DASK_DISTRIBUTED__WORKER__MEMORY__PAUSE": "False", "DASK_DISTRIBUTED__COMM__COMPRESSION": "zlib",

@@ -22,11 +22,11 @@ MB = 1 << 20
 DATA = Path(__file__).resolve().parents[2] / "data"
 PAGES = "the file's size in whole pages; all of them were cold"
 SIZE = "the file's size"
-CHARGED = ("ext4", "xfs", "btrfs", "overlay")  # where the kernel's charges are proven
+CHARGED = ("ext4", "xfs", "btrfs", "overlay")  # the kernel's charges are proven there
 
 
 def file_system(path):
-    """The type of the longest mount point above path."""
+    """The type of the file system with the longest mount point above path."""
     path, found = str(path.resolve()) + "/", []
     for line in open("/proc/self/mounts"):
         where, kind = line.split()[1:3]
@@ -87,7 +87,7 @@ def test_mapped_cold_file(shared, cold_file, cell):
 
 
 def test_two_tasks_beside_each_other(new_cluster, cold_file, tmp_path, cell):
-    """Two threads of one worker, each with a cold file of its own."""
+    """Two threads of one worker, each with a separate cold file."""
     ready = tmp_path / "ready"
     ready.mkdir()
     procs = new_cluster()
@@ -110,7 +110,7 @@ def test_two_tasks_beside_each_other(new_cluster, cold_file, tmp_path, cell):
 
 
 def test_partial_reader(shared, cold_file, cell):
-    """At least the pages of its ranges; at most what the kernel charged, which has its read-ahead."""
+    """At least the pages of its ranges; at most the kernel's charge, which includes read-ahead."""
     path = cold_file("partial", 32 * MB)
     ranges = [(10_000, 5_000), (9 * MB + 7, 300_000), (20 * MB, 4096)]
     pages = {p for start, length in ranges for p in range(start // cold.PAGE, (start + length - 1) // cold.PAGE + 1)}
@@ -127,7 +127,7 @@ def test_partial_reader(shared, cold_file, cell):
 
 
 def test_direct_reader(shared, cold_file, cell):
-    """O_DIRECT passes the page cache by."""
+    """O_DIRECT bypasses the page cache."""
     path = cold_file("direct", 8 * MB)
     size, (task,) = jobs.submit(shared.procs, shared.client, "direct", direct.read_whole, path)
     assert cold.resident_bytes(path) == 0
@@ -137,12 +137,12 @@ def test_direct_reader(shared, cold_file, cell):
 
 
 def charged_to(pid):
-    """Bytes from storage that the kernel has charged a process with, which may be about to die."""
+    """Bytes from storage that the kernel has charged to a process, which may be about to die."""
     return int(re.search(r"^read_bytes: (\d+)", Path(f"/proc/{pid}/io").read_text(), re.M).group(1))
 
 
 def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
-    """What was counted until SIGKILL stays: reads to one call, storage to the last sample."""
+    """The counts up to SIGKILL remain: reads to one call, storage to the last sample."""
     procs, path, marker, step = new_cluster(), cold_file("killed", 192 * MB), tmp_path / "marker", 64 * 1024
     with jobs.measured(procs, prefix=strace_reads.prefix) as client:
         (pid,) = client.run(os.getpid).values()
@@ -166,13 +166,13 @@ def test_killed_cold_reader(new_cluster, cold_file, tmp_path, cell):
     how = f"{STRACE} until the kill; one call of {step:,} bytes may be between both"
     cell("killed", "read_bytes", how, truth["bytes"], task["read_bytes"], step)
     cell("killed", "read_calls", how, truth["calls"], task["read_calls"], 1)
-    # The kernel's charge within a task is sampled: at least this, and the exact sum is unknown.
+    # The kernel's charge within a task is sampled: a lower bound, and the exact sum is unknown.
     assert task["storage_read_bytes"] is None
     cell("killed", "storage_known_bytes", "pages in the page cache 2 s before the kill (mincore) .. read_bytes in /proc/PID/io at the kill",
          (sampled, charged), task["storage_known_bytes"])
 
 
-# --- other file systems. Only that of /dev/shm is there without mounting.
+# --- other file systems. Only that of /dev/shm exists without mounting.
 
 def command(*words):
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
@@ -200,7 +200,7 @@ def mounted(kind, lower, mount):
 
 
 def read_on(new_cluster, path):
-    """The one task of a worker of its own, so that what is unknown there spoils no other sums."""
+    """The only task of a separate worker, so that an unknown value there does not affect other sums."""
     procs = new_cluster()
     with jobs.measured(procs) as client:
         _, (task,) = jobs.submit(procs, client, "elsewhere", jobs.read_whole, path)

@@ -1,5 +1,5 @@
-"""Another user of the same machine: who may read the page, what the programs send to a port that is not the
-collector's, and what can be put in the way of files and folders."""
+"""Another user of the same machine: who may read the page, what the programs send to a port that another
+user has taken, and files and folders that another user prepared."""
 
 import base64
 import http.client
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason=NOT_ROOT)
 
 @pytest.fixture
 def common():
-    """A folder that others can enter, as /tmp is; pytest's are private."""
+    """A folder that other users can enter, such as /tmp; pytest's are private."""
     made = Path(tempfile.mkdtemp(prefix="crema-strangers-"))
     made.chmod(0o755)
     yield made
@@ -40,7 +40,7 @@ def journal(folder):
 
 
 def html(state, place, trace):
-    """The temporary file of a report: (its flags, its name)."""
+    """The report's temporary file: (its flags, its name)."""
     done = subprocess.run(["strace", "-f", "-e", "trace=openat", "-o", trace, cluster.BUILD / "crema", "report", "--dir", state,
                            "--html", place], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def html(state, place, trace):
 
 
 def test_a_report_is_never_anothers_file(common, tmp_path):
-    """Hundreds of names that a temporary file could have are there before it, in a folder like /tmp."""
+    """Hundreds of possible names of the temporary file already exist, in a folder like /tmp."""
     state, place = journal(tmp_path), common / "sticky"
     place.mkdir()
     place.chmod(0o1777)
@@ -75,7 +75,7 @@ def test_permissions_of_anothers_file_are_not_taken_over(common, tmp_path):
     place = common / "report.html"
     place.write_text("")
     place.chmod(0o666)
-    assert html(state, place, tmp_path / "trace") and stat.S_IMODE(place.stat().st_mode) == 0o666  # one's own
+    assert html(state, place, tmp_path / "trace") and stat.S_IMODE(place.stat().st_mode) == 0o666  # the user's own
     os.chown(place, NOBODY, NOBODY)
     html(state, place, tmp_path / "trace")
     assert (place.stat().st_uid, stat.S_IMODE(place.stat().st_mode)) == (0, 0o644)
@@ -83,7 +83,7 @@ def test_permissions_of_anothers_file_are_not_taken_over(common, tmp_path):
 
 @pytest.mark.parametrize("how", ["another owner", "all may write", "a parent that all may write to"])
 def test_folders_of_others_are_refused(common, homes, how):
-    """By the collector with one line, before it listens."""
+    """The collector refuses them with one line, before it listens."""
     folder = common / "theirs"
     folder.mkdir()
     if how == "another owner":
@@ -120,7 +120,7 @@ def site(tmp_path_factory, homes):
 @pytest.mark.parametrize("option", ["--csv", "--measurement"])
 @pytest.mark.parametrize("how", ["another owner", "all may write"])
 def test_reports_into_folders_of_others_are_refused(site, common, option, how):
-    """One line, and nothing of the run in there."""
+    """One line, and nothing of the run is written there."""
     folder = common / "theirs"
     folder.mkdir()
     os.chown(folder, *((NOBODY, NOBODY) if how == "another owner" else (-1, -1)))
@@ -141,7 +141,7 @@ def crema(procs, *args):
 
 
 def get(port, path, *head, times=1):
-    """(status, headers, body) of the last of so many requests, over one connection of its own."""
+    """(status, headers, body) of the last of `times` requests over a new connection."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for _ in range(times):
         connection.putrequest("GET", f"/{path}")
@@ -159,7 +159,7 @@ def statuses(port, *head):
 
 
 def test_the_page_is_its_users(site):
-    """On loopback, by the kernel's word for who is at the other end; a header of a proxy takes that back."""
+    """On loopback the kernel tells who is at the other end; a proxy's header cancels that."""
     port, token = site.http_port, token_of(site)
     assert set(statuses(port).values()) == {200}
     assert set(as_stranger(statuses, port).values()) == {401}
@@ -169,7 +169,7 @@ def test_the_page_is_its_users(site):
 
 
 def test_root_may_read_a_users_page_and_others_not(site, common, homes):
-    """A user's own collector: the user and root."""
+    """A user's own collector serves that user and root."""
     folder, port = common / "his", cluster.free_port()
     folder.mkdir(mode=0o700)
     user = NOBODY - 1
@@ -191,7 +191,7 @@ def test_root_may_read_a_users_page_and_others_not(site, common, homes):
 
 
 def test_a_link_lets_another_user_in_once(site):
-    """And what it gives is of no use to a third."""
+    """The cookie that it sets is of no use to a third user."""
     port = site.http_port
     link = crema(site, "token", "--link", "--http", f"127.0.0.1:{port}").stdout.strip()
     path = link.removeprefix(f"http://127.0.0.1:{port}/")
@@ -203,7 +203,7 @@ def test_a_link_lets_another_user_in_once(site):
     assert set(as_stranger(statuses, port, cookie).values()) == {200}
     assert as_stranger(get, port, path)[0] == 401
     assert as_stranger(get, port, "status.json")[0] == 401
-    # another user who has caught the cookie, as on another port of this host
+    # another user who has got the cookie, as through another port of this host
     other = "X-Forwarded-For", "10.0.0.1"
     assert get(port, "status.json", cookie, other)[0] == 403
     assert token_of(site) not in site.collector.text()
@@ -250,17 +250,17 @@ ANSWERS = {"bearer": ["WWW-Authenticate: Bearer"], "basic": ['WWW-Authenticate: 
 
 @pytest.mark.parametrize("asks", ANSWERS)
 def test_a_squatter_hears_nothing_of_use(site, asks):
-    """Who has the port asks in each way; what he heard is tried on the real collector."""
+    """The squatter requests credentials in each way; everything that it received is tried on the real collector."""
     with Squatter(cluster.free_port(), head=ANSWERS[asks]) as squatter:
         top, doctor = clients(site, squatter.port)
     assert top.returncode == 1 and top.stderr.count("\n") == 1, top
     assert page_line(doctor)["level"] == "unknown"
-    assert squatter.heard.count(b"GET /live.json") >= 2  # both have been there
+    assert squatter.heard.count(b"GET /live.json") >= 2  # both programs sent requests
     for secret in secrets_of(token_of(site)):
         assert secret not in squatter.heard
     proofs = re.findall(rb"Authorization: ([^\r]*)", squatter.heard)
     assert bool(proofs) == ("Crema" in ANSWERS[asks][0])
-    for proof in proofs:  # also where the collector has given this connection a nonce
+    for proof in proofs:  # also after the collector has sent a nonce on this connection
         for times in (1, 2):
             head = "Authorization", proof.decode()
             assert as_stranger(lambda n=times, h=head: get(site.http_port, "live.json", h, times=n))[0] == 401
@@ -281,7 +281,7 @@ def test_a_squatters_numbers_are_not_shown(site, what):
 
 
 def test_a_relay_reads_nothing(site):
-    """He passes on what the programs and the real collector say: they agree, he has the seal only."""
+    """It relays what the programs and the real collector send: they succeed, and it sees only sealed data."""
     with Squatter(cluster.free_port(), to=site.http_port) as relay:
         top, doctor = clients(site, relay.port)
     assert top.returncode == 0 and "0 connected" in top.stdout, top.stderr
@@ -293,7 +293,7 @@ def test_a_relay_reads_nothing(site):
 
 
 def test_python_asks_no_page(site, tmp_path):
-    """crema.measure() and crema.load() read the journal: they connect to nobody."""
+    """crema.measure() and crema.load() read the journal: they make no connections."""
     script = "import crema\nwith crema.measure(wait_seconds=0.5):\n    pass\nprint(len(crema.load('last').tasks))"
     trace = tmp_path / "trace"
     done = subprocess.run(["strace", "-f", "-e", "trace=connect", "-o", trace, sys.executable, "-W", "ignore", "-c", script],

@@ -1,5 +1,5 @@
-"""`crema stuck` beside real parts: XRootD's and fsspec's clients, a file server that never answers, a child that hangs after a
-fork, below Dask. Each is named by its file, peer or process and by its line."""
+"""`crema stuck` with real libraries: XRootD's and fsspec's clients, a file server that never answers, a child that hangs after a
+fork, under Dask. Each is reported with its file, peer or process and with its line."""
 
 import ctypes
 import json
@@ -24,7 +24,7 @@ def line_of(words):
 
 
 class FileServer:
-    """A file system in user space whose server takes no request."""
+    """A file system in user space whose server accepts no requests."""
 
     def __init__(self, folder):
         self.folder, self.libc = folder, ctypes.CDLL(None, use_errno=True)
@@ -34,7 +34,7 @@ class FileServer:
 
     def end(self):
         self.libc.umount2(str(self.folder).encode(), 2)
-        os.close(self.fd)  # those that wait get an error
+        os.close(self.fd)  # waiting calls get an error
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_each_is_named(hanging):
     assert (found["xrootd"]["kind"], found["xrootd"]["object"]) == ("url", f"root://127.0.0.1:{ports[0]}//store/black.root")
     assert (found["server"]["kind"], found["server"]["object"]) == ("file", str(folder / "mnt" / "a.root"))
     assert found["fork"]["call"] in ("waitpid", "wait4") and found["fork"]["kind"] == "process"
-    assert found["fsspec"]["kind"] == "lock"  # fsspec's loop waits for the server in its place
+    assert found["fsspec"]["kind"] == "lock"  # in its place fsspec's loop waits for the server
     for key, words, name in (("xrootd", "File().open(", "xrootd_open"), ("server", "os.stat(path)", "file_server"), ("fork", "os.waitpid(child", "forked_with_a_lock"),
                              ("fsspec", "with fsspec.open(", "fsspec_read")):
         assert found[key]["line"].rsplit(":", 1)[1].split()[1:] == [name], found[key]

@@ -1,4 +1,4 @@
-"""CPython's own tests end with the preload as without it. The whole: make compare-suites."""
+"""CPython's own tests end in the same way with and without the preload. All of them: make compare-suites."""
 
 import signal
 import subprocess
@@ -28,7 +28,7 @@ def test_some_suites(tmp_path, version):
 
 
 def test_a_difference_is_found(tmp_path):
-    """A library that breaks something is noticed, or the comparison would prove nothing."""
+    """A library that breaks something is detected; otherwise the comparison would prove nothing."""
     source, library = tmp_path / "broken.c", tmp_path / "broken.so"
     source.write_text(BROKEN)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)

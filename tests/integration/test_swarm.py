@@ -1,5 +1,5 @@
-"""Hundreds of simulated workers, and many who mean no good, at one collector: nothing is lost, nothing is
-counted twice, memory stays what it was."""
+"""Hundreds of simulated workers, and many hostile peers, with one collector: nothing is lost, nothing is
+counted twice, and memory does not grow."""
 
 import json
 import resource
@@ -39,7 +39,7 @@ def sum_of(parts):
 
 
 def test_nothing_lost_nothing_twice(procs, tmp_path):
-    """Frames come twice, connections break between any two frames, and every record is in the journal once."""
+    """Frames are sent twice, connections break between any two frames, and every record is in the journal once."""
     sent = swarms.Swarm(procs, tmp_path, workers=150, records=18_000, rate=6_000, frame=12, starts=True, twice=5,
                         cut=4).result()
     assert sent["records_sent"] == sent["records_acked"] == 18_000 and sent["tasks"] == 9_000
@@ -49,7 +49,7 @@ def test_nothing_lost_nothing_twice(procs, tmp_path):
     assert sum(sum_of(parts) for parts in journal.values()) == sent["messages"]
     said = status(procs)
     assert said["records"] == sent["messages"] and said["missing_records"] == 0
-    # each frame 0 and 5 of a worker, and its goodbye, at least
+    # at least frames 0 and 5 of each worker, and its goodbye
     assert sent["frames_again"] == 450 and said["duplicate_records"] >= 300 * 12 + 150
     report = procs.report_json()
     assert report["metrics"]["num_tasks"] == report["metrics"]["num_chunks"] == sent["tasks"]
@@ -59,7 +59,7 @@ def test_nothing_lost_nothing_twice(procs, tmp_path):
 
 
 def totals(procs):
-    """What /metrics says has been done, by all workers so far."""
+    """The work of all workers so far, from /metrics."""
     with urllib.request.urlopen(f"http://127.0.0.1:{procs.http_port}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
     return {line for line in lines if "_total" in line.split(" ")[0] and not line.startswith(("#", "crema_collector_", "crema_journal_", "crema_run_"))}
@@ -72,8 +72,8 @@ def begins_with_checkpoint(path):
 
 
 def test_killed_between_checkpoints(new_cluster, tmp_path):
-    """A collector with small segments is killed again and again while workers send: every record is in the journal once, and
-    the totals are those of all records, though the last collector reads what is behind the newest checkpoint only."""
+    """A collector with small segments is killed repeatedly while workers send: every record is in the journal once, and
+    the totals include all records, though the last collector reads only what follows the newest checkpoint."""
     procs = new_cluster(env={"CREMA_MAX_BYTES": "8M"})
     procs.start_collector()
     swarm = swarms.Swarm(procs, tmp_path, workers=20, records=80_000, rate=8_000, frame=10, starts=True)
@@ -106,7 +106,7 @@ def test_killed_between_checkpoints(new_cluster, tmp_path):
 
 
 def test_a_gap_is_named(procs, tmp_path):
-    """Frames that never came are neither waited for nor hidden."""
+    """Frames that never arrive are neither waited for nor hidden."""
     sent = swarms.Swarm(procs, tmp_path, workers=20, records=4000, rate=8000, frame=10, skip=10).result()
     assert sent["frames_left_out"] == 40 and sent["records_sent"] == 3600
     missing = status(procs)["missing_records"]
@@ -120,7 +120,7 @@ def test_a_gap_is_named(procs, tmp_path):
 
 
 def test_memory_and_cost_do_not_grow(procs, tmp_path):
-    """The part of 50 million records that fits here: docs/scale.md has the whole."""
+    """As many of the 50 million records as fit into a test: docs/scale.md has all of them."""
     sent = swarms.Swarm(procs, tmp_path, workers=200, records=600_000, shared=True).result()
     assert sent["records_acked"] == sent["records_sent"] == 600_000
     parts = sent["parts"]
@@ -132,8 +132,8 @@ def test_memory_and_cost_do_not_grow(procs, tmp_path):
 
 @pytest.mark.parametrize("half_open", [2000, pytest.param(10_000, marks=pytest.mark.matrix)])
 def test_who_means_no_good(procs, tmp_path, half_open):
-    """Thousands that never say a word, slow ones, and traps in frames: dropped for the right reason, while no
-    worker has to connect anew, and nothing of theirs is lost."""
+    """Thousands of silent connections, slow ones, and malicious frames: dropped for the right reason, while no
+    worker has to reconnect, and none of the workers' records are lost."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     traps, slow, again = list(attackers.TRAPS.values()), 50, 10

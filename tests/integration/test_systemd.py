@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The unit of the .deb, started by a real systemd in a throw-away Debian: real workers send to the collector that it
-runs, and systemd starts it again when it is killed. A minute or two of unpacking: a matrix cell."""
+"""The unit of the .deb, started by a real systemd in a temporary Debian: real workers send to its collector,
+and systemd restarts it when it is killed. Unpacking takes a minute or two, so this is a matrix cell."""
 
 import json
 import os
@@ -21,7 +21,7 @@ UNIT = "crema-collect"
 
 
 class Machine:
-    """A container whose first process is systemd; the network is the machine's own."""
+    """A container whose first process is systemd; it uses the machine's own network."""
 
     def __init__(self, root, log):
         nspawn = packages.unpacked("nspawn", "systemd-container") / "usr/bin/systemd-nspawn"
@@ -60,7 +60,7 @@ class Machine:
 
 @pytest.fixture
 def machine(deb, tmp_path):  # noqa: F811
-    """With the .deb installed, and free ports for its unit in a drop-in."""
+    """Has the .deb installed, and free ports for its unit in a drop-in."""
     signal.alarm(BUILD_SECONDS)  # instead of the usual hang limit
     if os.geteuid():
         pytest.skip("a throw-away system needs root")

@@ -1,4 +1,4 @@
-"""Models of threads and processes: whose numbers are whose. One worker each with 1, 2 and 4 threads."""
+"""Ways to use threads and processes: which task the numbers belong to. One worker each with 1, 2 and 4 threads."""
 
 import json
 import os
@@ -33,8 +33,8 @@ class Threaded:
         return jobs.settled(self.procs, enough)
 
     def process(self, part, name, worker="worker-0", settle=True):
-        """A worker's total so far: part is tasks, unattributed, unseen or children. settle: wait for what
-        has just been done to arrive."""
+        """A worker's total so far: part is tasks, unattributed, unseen or children. settle: wait for the numbers of work
+        that was just done."""
         report = self.settled(lambda r: True) if settle else self.procs.report_json(jobs.newest(self.procs))
         return next(w[part][name] for w in report["workers"] if w["name"] == worker)
 
@@ -49,14 +49,14 @@ def threaded(tmp_path_factory, homes):
         with Client(procs.address) as client:
             client.wait_for_workers(len(THREADS), timeout=120)
             made = Threaded(procs, client)
-            for i in range(len(THREADS)):  # before its first task a worker is in no run, and no test has a total to begin with
+            for i in range(len(THREADS)):  # before its first task a worker is in no run, and a test would have no initial total
                 made.submit(f"first_{i}", int, worker=f"worker-{i}")
             yield made
 
 
 @pytest.fixture(scope="module")
 def files(disk):
-    """Files of sizes that tell them apart."""
+    """Files with different sizes, by which they can be told apart."""
     made = []
     for i, size in enumerate(SIZES):
         made.append(disk / f"part-{i}")
@@ -66,8 +66,8 @@ def files(disk):
 
 @pytest.mark.parametrize("n", [*long(1, 2), 4])
 def test_tasks_at_once(threaded, files, tmp_path, cell, n):
-    """Different files: each task has its own bytes. Then one cold file for all: who reads a page first
-    is a race, the sum is not."""
+    """Different files: each task has its own bytes. Then one cold file for all: which task reads a page first
+    is a race, but the sum is not."""
     worker = f"worker-{THREADS.index(n)}"
     sizes = [1000 + i for i in range(n)]
     cold.drop(*files)
@@ -97,7 +97,7 @@ def test_tasks_at_once(threaded, files, tmp_path, cell, n):
 
 @pytest.mark.parametrize("function", [thread_jobs.in_own_class, thread_jobs.in_nested_threads])
 def test_threads_of_a_task(threaded, files, function):
-    """A thread that a task starts is the task's."""
+    """The work of a thread that a task starts belongs to the task."""
     n, (task,) = threaded.submit(function.__name__, function, files[0])
     assert task["read_bytes"] == n == SIZES[0]
     assert task["late_bytes"] == 0
@@ -110,7 +110,7 @@ def test_pool_of_multiprocessing(threaded, files):
 
 @pytest.mark.parametrize("how", ["late_thread", "late_pool", *long("late_timer")])
 def test_work_after_the_end(threaded, files, tmp_path, how):
-    """It still is the task's, once, and is called late."""
+    """It still belongs to the task, once, and is reported as late."""
     go = tmp_path / "go"
     n, (task,) = threaded.submit(how, getattr(thread_jobs, how), files[0], files[1], str(go))
     assert task["read_bytes"] == n == SIZES[0]
@@ -134,20 +134,20 @@ def test_thread_that_serves_others(threaded, files):
 
 @pytest.mark.parametrize("how", ["nested", *long("nested_get_client")])
 def test_tasks_in_tasks(threaded, files, how):
-    """A task that submits tasks and waits for them: theirs are not its bytes, and it waits."""
+    """A task that submits tasks and waits for them: their bytes are not its own, and it waits."""
     (outer, inner), (task,) = threaded.submit(how, getattr(thread_jobs, how), files[1], files[0], worker="worker-1")
     found = threaded.settled(lambda r: jobs.tasks_of(r, "inner"))
     (below,) = jobs.tasks_of(found, "inner")
     assert task["read_bytes"] == outer
     assert below["read_bytes"] == inner == SIZES[1]
-    # Waiting for the inner task is waiting for a lock; only that one sleeps.
+    # Waiting for the inner task is lock wait; only the inner task sleeps.
     assert below["sleep_seconds"] >= 0.45
     assert task["lock_wait_seconds"] >= 0.4
     assert task["sleep_seconds"] < 0.1
 
 
 def test_seceded(threaded, files, tmp_path):
-    """The thread that takes a seceded task's place is made by that task, and is not its."""
+    """The thread that takes a seceded task's place is started by that task, but does not belong to it."""
     go = tmp_path / "go"
     with span("seceded"):
         future = threaded.client.submit(thread_jobs.seceded, files[0], str(go), key=jobs.unique("seceded"),
@@ -168,7 +168,7 @@ UNMEASURED = ("read_bytes", "read_calls", "storage_read_bytes", "decompress_out_
 
 
 def test_async_tasks(threaded, files):
-    """Their wall time only: nothing else is theirs alone."""
+    """Only their wall time: nothing else can be assigned to one of them."""
     before = threaded.process("unattributed", "read_bytes")
     n, (task,) = threaded.submit("async_read", thread_jobs.async_read, files[0])
     assert n == SIZES[0]
@@ -185,7 +185,7 @@ def test_actors(threaded, files):
         assert actor.read_async(files[1]).result() == SIZES[1]
         with pytest.raises(ValueError, match="^told so$"):
             actor.fail().result()
-    # Their span is that of the task which made the actor.
+    # Their span is that of the task that created the actor.
     names = ("Counter.read", "Counter.read_async", "Counter.fail")
     found = threaded.settled(lambda r: {t["key"] for t in r["tasks"]} >= {*names})
     read, read_async, fail = (next(t for t in found["tasks"] if t["key"] == name) for name in names)
@@ -198,7 +198,7 @@ def test_actors(threaded, files):
 
 
 def test_forked_child(threaded, files, cell):
-    """It is dormant: its bytes are the children's, not the task's."""
+    """The shim is dormant in it: its bytes count for the children, not for the task."""
     before = threaded.process("children", "storage_read_bytes")
     others = threaded.process("unattributed", "read_bytes", settle=False)
     cold.drop(files[2])
@@ -228,7 +228,7 @@ def test_process_pool_in_a_task(threaded, files, method):
 
 
 def test_work_without_its_slot(threaded, files, tmp_path):
-    """Work that is submitted after the task's record is safe and its slot has gone to others: nobody's."""
+    """Work submitted after the task's record was acknowledged and its slot went to other tasks: unattributed."""
     go = tmp_path / "go"
     before = threaded.process("unattributed", "read_bytes")
     threaded.submit("slotless", thread_jobs.submit_late_from_loop, str(go), files[1])
@@ -245,7 +245,7 @@ def test_work_without_its_slot(threaded, files, tmp_path):
 
 @pytest.mark.matrix
 def test_native_threads(threaded, cell):
-    """Threads that no Python code starts are nobody's: measured, and not in the task."""
+    """Threads that no Python code starts belong to no task: measured, but not in the task."""
     before = threaded.process("unattributed", "cpu_seconds")
     (process, thread), (task,) = threaded.submit("native", thread_jobs.spin_threads, 2, 2.0)
     others = threaded.process("unattributed", "cpu_seconds") - before
@@ -255,7 +255,7 @@ def test_native_threads(threaded, cell):
 
 
 def test_several_workers_in_one_process(new_cluster, files, tmp_path):
-    """Each task carries its Worker's address; Dask's numbers are those of all of them."""
+    """Each task has its Worker's address; Dask's numbers are the sums over all Workers."""
     procs = new_cluster()
     procs.start_collector()
     program = jobs.ROOT / "tests" / "integration" / "many_workers.py"
@@ -280,6 +280,6 @@ def test_several_workers_in_one_process(new_cluster, files, tmp_path):
     (worker,) = found["workers"]
     assert worker["nthreads"] == truth["nthreads"] == 2
     assert sorted(worker["address"].split(", ")) == sorted(truth["addresses"])
-    # Dask's digests of both, of the one that left first too.
+    # Dask's digests of both, including the one that left first.
     told = {f"{row[1]} {row[2]}": row[4] for row in found["metrics"]["span_metrics"] if row[0] == "execute"}
     assert told == pytest.approx(truth["digests"], abs=1e-6)

@@ -1,4 +1,4 @@
-"""Storage wait on a disk of known slowness, against what the kernel says that the threads waited."""
+"""Storage wait on a disk of known slowness, against the kernel's own count of the threads' waits."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def test_waiting_for_a_slow_disk_is_storage(slow_worker, disk, how, cell):
     known = truth["blocked"]
     assert known > 0.5 * SIZE / RATE, "the disk was not slow"
     cell("throttled", f"{how}: storage_wait_seconds", BLOCKED, known, task["storage_wait_seconds"], known * 0.05)
-    # One kernel adds the machine's whole uptime now and then: what is larger than the wall is no truth.
+    # One kernel sometimes adds the machine's whole uptime: a value above the wall time is not a truth.
     if truth["device"] is not None and 0 < truth["device"] <= truth["wall"]:
         cell("throttled", f"{how}: storage_wait_seconds, cross-check", DEVICE, truth["device"],
              task["storage_wait_seconds"], known * 0.05)

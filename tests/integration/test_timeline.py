@@ -1,4 +1,4 @@
-"""Bytes and seconds over time, against a job that notes when it read what."""
+"""Bytes and seconds over time, against a job that records when it read what."""
 
 import bisect
 import time
@@ -43,7 +43,7 @@ def test_shape(burst):
 
 
 def test_bytes_lie_where_they_were_read(burst):
-    """At each edge the bins hold what had been read then, to one period of the totals."""
+    """At each edge the bins contain what had been read by then, to one period of the totals."""
     seen, *_, report = burst
     timeline = report["timeline"]
     period = timeline["resolution_seconds"]
@@ -85,7 +85,7 @@ def test_seconds_by_class_are_those_of_the_task(burst):
 
 
 def test_a_held_event_loop_leaves_no_peak(new_cluster):
-    """The worker takes no snapshot of its CPU meanwhile: what it used is spread over that time, not put at its end."""
+    """The worker takes no snapshot of its CPU in that time: its use is spread over it, not put at its end."""
     procs = new_cluster()
     with jobs.measured(procs, nthreads=2) as client:
         with span("held") as run:

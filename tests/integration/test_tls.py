@@ -1,4 +1,4 @@
-"""The agents' connections under the certificates of a Dask cluster with TLS: real workers, real refusals."""
+"""The agents' connections with the certificates of a Dask cluster with TLS: real workers, real refusals."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def certificate(home, name, signed_by, days="30"):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """Those of one cluster in Dask's configuration; a stranger's of another authority; one that is too late."""
+    """One cluster's certificates in Dask's configuration; a stranger's from another authority; an expired one."""
     home = tmp_path_factory.mktemp("certificates")
     authority(home, "ca")
     authority(home, "other")
@@ -64,7 +64,7 @@ def tls(certificates, tmp_path_factory, homes):
 
 
 def spoken_to(port, words=b"", **options):
-    """What the collector answers to a TLS client with these certificates: the version, then its bytes."""
+    """The collector's answer to a TLS client with these certificates: the version, then its bytes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if "cert" in options:
@@ -76,7 +76,7 @@ def spoken_to(port, words=b"", **options):
 
 
 def test_a_cluster_with_certificates(tls, certificates, tmp_path):
-    """Both ends find them in Dask's configuration; the run arrives whole; nothing goes in plain text."""
+    """Both ends find them in Dask's configuration; the run arrives complete; nothing is sent in plain text."""
     assert "(TLS)" in tls.collector.text()
     tls.start_worker()
     security = Security(tls_ca_file=str(certificates / "ca.pem"), tls_client_cert=str(certificates / "both.pem"),
@@ -110,7 +110,7 @@ def test_others_are_refused(tls, certificates, how):
             assert spoken_to(tls.port, **options)[1] == b"", "it was let in"
             raise ConnectionError
     cluster.wait_until(lambda: refused(tls) > before, "the refusal", 60)
-    # One line in ten seconds: of the first of these tests, whichever it was.
+    # One line per ten seconds: from the first of these tests, whichever that is.
     assert re.search("dropped 127.0.0.1:[0-9]+: .*(no TLS connection: |certificate is not accepted: )", tls.collector.text())
 
 
@@ -128,7 +128,7 @@ def refused(procs):
                  marks=pytest.mark.matrix),
 ])
 def test_an_agent_says_why(tls, certificates, tmp_path, wrong, words):
-    """Its records stay in the spool, and its log has the line; the worker notices nothing."""
+    """Its records stay in the spool, and its log has the reason; the worker does not notice."""
     state = tmp_path / "state"
     files = {name: value if name == "CREMA_TLS" else str(certificates / value) for name, value in wrong.items()}
     worker = tls.start_worker(env={**files, "XDG_STATE_HOME": str(state)})
@@ -140,7 +140,7 @@ def test_an_agent_says_why(tls, certificates, tmp_path, wrong, words):
 
 
 def test_given_certificates_and_a_page_for_others(certificates, tmp_path, homes):
-    """By options, and https where the page is reachable from elsewhere. Wrong ones end the start with a line."""
+    """By options, and https if the page is reachable from other machines. Wrong ones end the start with one line."""
     given = ["--tls-ca-file", certificates / "ca.pem", "--tls-cert", certificates / "scheduler.pem"]
     key = ["--tls-key", certificates / "scheduler.key"]
     with cluster.Cluster(tmp_path / "cluster", homes) as procs:

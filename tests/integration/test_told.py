@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many tasks crema.measure waits for: what the scheduler's records say, against what the client and the worker know. A
+"""How many tasks crema.measure waits for: the scheduler's records against the client's and the worker's. A
 scheduler and a worker in this process; nothing is measured."""
 
 import threading
@@ -28,7 +28,7 @@ def client():
 
 @pytest.fixture
 def block(client):
-    """A span of the test's own, and what ran in it."""
+    """The test's own span, and the tasks that ran in it."""
     STARTED.clear()
     with span("told") as found:
         yield found
@@ -36,7 +36,7 @@ def block(client):
 
 
 def told(client, block, tasks):
-    """Once the scheduler has been told of as many."""
+    """The count once the scheduler has records of that many tasks."""
     limit = time.monotonic() + 20
     while (found := told_by_scheduler(client, block))["tasks"] != tasks and time.monotonic() < limit:
         time.sleep(0.05)
@@ -50,7 +50,7 @@ def test_all_ran(client, block):
 
 
 def test_released_tasks_count(client, block):
-    """Results that nobody holds any more, which the scheduler has forgotten."""
+    """Results that no client holds any more, and that the scheduler has forgotten."""
     for i in range(5):
         client.submit(work, i, key=f"gone-{i}").result()
     found = told(client, block, 5)
@@ -58,7 +58,7 @@ def test_released_tasks_count(client, block):
 
 
 def test_cancelled_tasks_do_not_count(client, block):
-    """One runs, the others wait behind it and are cancelled."""
+    """One runs, the others are queued behind it and are cancelled."""
     first = client.submit(work, "first", 0.5, key="first")
     behind = [client.submit(work, i, key=f"behind-{i}") for i in range(6)]
     while not STARTED:
@@ -80,7 +80,7 @@ def test_tasks_behind_a_failed_one_do_not_count(client, block):
 
 
 def test_others_do_not_count(client, block):
-    """What ran before the block, in another span, and by another client's thread."""
+    """Tasks that ran before the block, in another span, and from another client thread."""
     def beside():
         with span("another"):
             client.submit(work, "beside", key="beside").result()
@@ -93,7 +93,7 @@ def test_others_do_not_count(client, block):
 
 
 def test_a_short_log_does_not_tell(client, block):
-    """The scheduler's log has no room for all: what ended may not have run."""
+    """The scheduler's log has no room for all records: a task that ended may not have run."""
     def shorten(dask_scheduler, length):
         log = dask_scheduler.transition_log
         dask_scheduler.transition_log = type(log)(log, maxlen=length)

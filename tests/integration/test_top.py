@@ -1,4 +1,4 @@
-"""crema top on a real terminal while a real run goes on: its numbers, keys, sizes, ends, and hostile names."""
+"""crema top on a real terminal during a real run: its numbers, keys, sizes, ends, and hostile names."""
 
 import concurrent.futures
 import os
@@ -19,7 +19,7 @@ EVIL = "evil\x1b]0;title\x07\x1b[2J\u202e\u00e9"
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, homes, data):
-    """Two workers that read files until the tests have ended; the name of one would clear a screen."""
+    """Two workers that read files until the tests have ended; the name of one contains the code that clears a screen."""
     with cluster.Cluster(tmp_path_factory.mktemp("top") / "cluster", homes) as procs:
         procs.start_collector()
         procs.start_scheduler()
@@ -55,7 +55,7 @@ def number(text, pattern):
 
 
 def working(text):
-    """Both workers are there and are seen to read."""
+    """Whether both workers are there and their reads are shown."""
     return "2 connected" in text and (number(text, r"read ([0-9.]+),") or 0) > 0 and text
 
 
@@ -104,7 +104,7 @@ def test_keys_sort_turn_round_and_help(site):
     with Terminal(top(site), columns=130) as terminal:
         text = terminal.until(working, "run")
         assert "READ Gb/s*" in text
-        for _ in range(20):  # on to the first column, by name
+        for _ in range(20):  # move to the first column, the name
             if "WORKER*" in terminal.text():
                 break
             before = terminal.text()
@@ -139,7 +139,7 @@ def test_any_size(site):
     with Terminal(top(site)) as terminal:
         terminal.until(working, "run")
         terminal.resize(24, 80)
-        # until it draws anew, the screen shows what it had, cut off
+        # until it redraws, the screen shows the old text, truncated
         terminal.until(lambda now: working(now) and fits_80(titles(now) or ""), "80 columns")
         terminal.resize(40, 160)
         terminal.until(lambda now: "UNPACKED" in now and "NETWORK" in now, "more columns")
@@ -223,7 +223,7 @@ def test_the_token_is_proven_where_it_is_asked_for(tmp_path, homes):
 
 
 def test_https_by_the_clusters_certificates(tmp_path, homes):
-    """A page with a certificate of another authority is not asked any further: no token goes there."""
+    """No further request to a page with another authority's certificate: no token is sent to it."""
     import test_tls
 
     for name in ("ca", "other"):

@@ -1,4 +1,4 @@
-"""What workers pack and unpack for each other is counted: Dask's own workers are asked for the truth."""
+"""What workers compress and decompress for each other is counted: Dask's own workers have the true values."""
 
 import crema
 import jobs
@@ -40,12 +40,12 @@ def test_serialization_of_transfers(new_cluster, monkeypatch):
             parts = [client.submit(make, i, workers=[one], pure=False) for i in range(3)]
             assert client.submit(join, *parts, workers=[two], pure=False).result() == 60_000
 
-        send()  # what the workers did before the block is not the run's; a probe comes in between
+        send()  # what the workers did before the block does not belong to the run; a probe comes in between
         jobs.settled(procs, lambda r: len(r["tasks"]) >= 4)
         before = client.run(told)
         with crema.measure(client, dir=procs.journal) as m:
             after = before
-            while done(before, after) < 2:  # the finding begins at 1 s, however fast the machine is
+            while done(before, after) < 2:  # the finding starts at 1 s, however fast the machine is
                 send()
                 after = client.run(told)
         found = m.get_metrics()

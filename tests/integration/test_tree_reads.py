@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chunks without coffea's Runner: what uproot's read_tree was asked for, in tasks of its own readers."""
+"""Chunks without coffea's Runner: the arguments of uproot's read_tree, in tasks of uproot's own readers."""
 
 import jobs
 import pytest
@@ -44,7 +44,7 @@ def expected(chunks, name):
         "one": {"dataset": "ttbar", "entrystart": 50_000, "entrystop": 100_000, "events": 50_000},
         "step": {"entrystart": 50_000, "entrystop": 100_000, "events": 50_000},
         "again": {"tree_reads": 2},
-        # Reads that differ are not one chunk: what they do not share is unknown.
+        # Different reads are not one chunk: values in which they differ are unknown.
         "ranges": {"tree_reads": 2, "entrystart": None, "entrystop": None, "events": None},
         "files": {"tree_reads": 2, "filename": None, "entrystart": None, "entrystop": None, "events": None},
         "forgiven": {"events": 0},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/tutorial.md: each step by the commands that it prints, without a collector, and what the document says of the step that does
-not depend on the machine."""
+"""docs/tutorial.md: each step by the commands that it prints, without a collector, and the document's statements about the step
+that do not depend on the machine."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Agents, the collector and reports below valgrind's memcheck, with real workers and their shared memory: no error and
-nothing lost for good, whatever comes and goes. The collector with old agents and strangers: test_golden.py."""
+"""Agents, the collector and reports under valgrind's memcheck, with real workers and their shared memory: no error and
+no definite leak, whatever starts and stops. The collector with old agents and strangers: test_golden.py."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ import jobs
 import pytest
 from distributed import Client
 
-# Every error and each definite leak counts; a program of its own (popen) does not.
+# Every error and each definite leak counts; separate programs (popen) do not.
 VALGRIND = ("valgrind", "--leak-check=full", "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite",
             "--error-exitcode=99", "--num-callers=25")
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "journal-1.crema"
 
 
 class Checked:
-    """The logs of processes below valgrind, one file each."""
+    """The logs of processes under valgrind, one file each."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -35,7 +35,7 @@ class Checked:
                 and any(str(self.directory) in word for word in cluster.strings_of(pid, "cmdline"))]
 
     def check(self, name, ends):
-        """None has an error, and of the command that each of `ends` is a part of one came to its end."""
+        """None has an error, and for each of `ends` a process whose command contains it ran to its end."""
         logs = self.logs(name).values()
         for text in logs:
             assert "ERROR SUMMARY: 0 errors" in text or "ERROR SUMMARY" not in text, text
@@ -54,7 +54,7 @@ def checked(tmp_path):
 
 
 def agent_of(checked):
-    """A program that runs the agent below valgrind, for CREMA_AGENT."""
+    """A program that runs the agent under valgrind, for CREMA_AGENT."""
     program = checked.directory.parent / "checked-agent"
     words = " ".join(f"'{word}'" for word in [*checked.prefix("agent"), cluster.BUILD / "crema-agent"])
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
@@ -71,7 +71,7 @@ def workers_of(client):
 
 @pytest.mark.matrix
 def test_agent_and_collector(new_cluster, checked, data):
-    """Workers run coffea's job while the collector is there, gone (SIGKILL) and back, and lose one to a SIGKILL."""
+    """Workers run coffea's job while the collector is running, killed (SIGKILL) and restarted, and one of them is killed."""
     procs = new_cluster(env={"CREMA_AGENT": str(agent_of(checked))})
     procs.start_collector(prefix=checked.prefix("collect"))
     procs.start_scheduler()
@@ -103,7 +103,7 @@ WAYS = {"text": ["--all-metrics"], "json": ["--json", "-"], "page": ["--html", "
 
 @pytest.mark.parametrize("way", [w if w == "json" else pytest.param(w, marks=pytest.mark.matrix) for w in WAYS])
 def test_report(checked, tmp_path, way):
-    """The golden journal has every kind of message; each way out."""
+    """The golden journal contains every kind of message; for each output."""
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / f"{'0' * 20}-journal.crema").write_bytes(GOLDEN.read_bytes())
     report = cluster.Process("report", [*checked.prefix("report"), cluster.BUILD / "crema", "report", "--dir", tmp_path,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The same analysis under the versions that people run: coffea 0.7.22 to 2026.9 with the Dask of its
 time, by Runner, apply_to_fileset and uproot.dask. An environment takes minutes to install, so these
-are cells of "make accuracy"; two of them run always where their environments are there already."""
+are cells of "make accuracy"; two of them always run if their environments already exist."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_version(new_cluster, data, tmp_path, cell, name, how):
     for dataset, path in files.items():
         cell("versions", f"{name}, {how}, read_bytes, {dataset}", STRACE, reads[path]["bytes"],
              jobs.by_file(report, "read_bytes").get(path, 0))
-    # Without spans (distributed before 2023.12) the rows are of the worker's whole life.
+    # Without spans (distributed before 2023.12) the rows cover the worker's whole lifetime.
     spans = all(c["span"] for c in report["chunks"])
     others = {} if spans else report["completeness"]["unattributed"]
     for codec, row in truth["codecs"].items():
@@ -96,7 +96,7 @@ def check_worker(report, bin_dir, python):
     assert {name: worker[name] for name in ("dask", "distributed", "coffea", "uproot")} == versions_of(bin_dir)
     assert worker["python"] == python
     missing = [note for note in worker["notes"] if "crema knows" in note or " has no " in note]
-    if worker["uproot"].startswith("4."):  # whose RNTuples crema does not follow
+    if worker["uproot"].startswith("4."):  # its RNTuples are not measured
         assert [note.partition(" that")[0] for note in missing] == ["uproot has no read_locator and read_page"]
     else:
         assert not missing

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The client's wall time in parts: seconds planted in each part of an analysis, compared with the analysis' own clock, which is
-read around each statement; and with the times that the tasks themselves return."""
+"""The client's wall time in parts: an analysis with known seconds in each part, compared with its own clock, which
+is read around each statement, and with the times that the tasks themselves return."""
 
 import json
 import subprocess
@@ -15,12 +15,12 @@ import pytest
 import venvs
 
 JOB = Path(__file__).with_name("wall_job.py")
-CLOSE = 0.01  # of the wall time
-NEAR = 0.02   # of it: a task's own clock is read after its start and before its end
+CLOSE = 0.01  # share of the wall time
+NEAR = 0.02   # share of the wall time: a task's own clock is read after its start and before its end
 
 
 def run_job(procs, kind, *files, python=sys.executable, command=(), late=0.0, **env):
-    """What the job printed. A second worker comes `late` seconds after the first."""
+    """The job's output. A second worker starts `late` seconds after the first."""
     procs.start_collector()
     procs.start_scheduler()
     procs.start_worker()
@@ -40,7 +40,7 @@ def measured(procs, kind, *files, **options):
 
 
 def closes(wall, all_seconds):
-    """All parts are known, and their sum is what the analysis' own clock says."""
+    """All parts are known, and their sum agrees with the analysis' own clock."""
     parts = {name: v for name, v in wall.items() if name not in ("all", "rest")}
     assert None not in parts.values() and min(parts.values()) >= 0
     assert abs(wall["rest"]) <= CLOSE * wall["all"]
@@ -55,14 +55,14 @@ def near(wall, truth):
 
 
 def is_own_map(wall, truth):
-    """What each statement took, and what the tasks say."""
+    """Compares with the time of each statement, and with the tasks' own times."""
     tasks = sorted(truth["tasks"])
     assert wall["own"] >= truth["own"] >= 0.7
     assert wall["graph"] + wall["send"] == near(wall, truth["map"])
     assert wall["graph"] >= truth["graph"] >= 4 * 0.4 and wall["send"] >= truth["send"] >= 4 * 0.2
     assert sum(wall[name] for name in WAITS) == near(wall, truth["wait"])
     ends = sorted(e for _, e in tasks)
-    two = next(b for b, _ in tasks[1:] if any(x < b < e for x, e in tasks))  # at a time
+    two = next(b for b, _ in tasks[1:] if any(x < b < e for x, e in tasks))  # start of the time with two tasks running
     assert wall["ramp"] == near(wall, two - tasks[0][0])
     assert wall["steady"] == near(wall, ends[-2] - two)
     assert wall["tail"] == near(wall, ends[-1] - ends[-2])
@@ -87,7 +87,7 @@ def first_screen(procs):
 
 
 def test_crema_run(new_cluster):
-    """The client needs no edit: it is recorded from the command on, and found by a key that it sent."""
+    """The client's code needs no change: recording starts with the command, and the client is found by a key that it sent."""
     procs = new_cluster()
     begin = time.perf_counter()
     truth = run_job(procs, "map", late=4.0, command=[procs.build / "crema", "run", "--quiet", "--dir", procs.journal, "--"], CREMA_TEST_GRAPH_SECONDS="2")

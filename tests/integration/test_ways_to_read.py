@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ways to read a local file that are no plain read(): C's streams, maps, copies, caches of fsspec,
-files given to uproot as objects. Each in a task of its own."""
+"""Ways to read a local file other than plain read(): C streams, maps, copies, caches of fsspec,
+files passed to uproot as objects. Each in a separate task."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def python_lines(path, _):
 
 
 def copyfile(path, folder):
-    """By sendfile or copy_file_range."""
+    """Through sendfile or copy_file_range."""
     import shutil
 
     return os.path.getsize(shutil.copyfile(path, os.path.join(folder, "copy")))
@@ -71,22 +71,22 @@ def arrow_map(path, _):
 
 
 def numpy_save(_, folder):
-    """By a stream of C's."""
+    """Through a C stream."""
     import numpy
 
-    numpy.save(os.path.join(folder, "saved.npy"), numpy.ones(SIZE - 128, "u1"))  # with a head of 128 bytes
+    numpy.save(os.path.join(folder, "saved.npy"), numpy.ones(SIZE - 128, "u1"))  # with a header of 128 bytes
 
 
 def numpy_tofile(_, folder):
     import numpy
 
     numpy.ones(SIZE // 2, "u1").tofile(os.path.join(folder, "straight"))
-    numpy.ones(SIZE, "u1")[::2].tofile(os.path.join(folder, "strided"))  # one by one
+    numpy.ones(SIZE, "u1")[::2].tofile(os.path.join(folder, "strided"))  # element by element
 
 
-# name: (function, bytes of the file that read calls give (None: by strace), bytes mapped, bytes written)
+# name: (function, bytes that read calls return (None: by strace), bytes mapped, bytes written)
 WAYS = {
-    "numpy_fromfile": (numpy_fromfile, None, 0, 0),  # glibc's seeks read
+    "numpy_fromfile": (numpy_fromfile, None, 0, 0),  # glibc reads when it seeks
     "numpy_fromfile_offsets": (numpy_fromfile_offsets, None, 0, 0),
     "numpy_load": (numpy_load, None, 0, 0),
     "numpy_memmap": (numpy_memmap, 0, SIZE, 0),
@@ -111,7 +111,7 @@ def file(disk):
 
     path = disk / "ways"
     with open(path, "wb") as array:
-        numpy.save(array, numpy.frombuffer(random.Random(1).randbytes(SIZE - 128), "u1"))  # with a head of 128 bytes
+        numpy.save(array, numpy.frombuffer(random.Random(1).randbytes(SIZE - 128), "u1"))  # with a header of 128 bytes
     assert path.stat().st_size == SIZE
     yield str(path)
     path.unlink()
@@ -130,13 +130,13 @@ def test_way(shared, file, disk, cell, way):
         assert reads["bytes"] > SIZE or way == "numpy_fromfile_offsets"
         cell("read_bytes", f"local file by {way}", STRACE, reads["bytes"], task["read_bytes"])
     how = "size of the file" + (", twice: it and its copy" if read == 2 * SIZE else "")
-    if way == "filecache":  # it keeps a small file about its files
+    if way == "filecache":  # it keeps a small file with metadata of its files
         assert read <= task["read_bytes"] <= read + 4096 and written <= task["write_bytes"] <= written + 4096
     elif read is not None:
         cell("read_bytes", f"local file by {way}", how, read, task["read_bytes"])
     assert way == "filecache" or task["write_bytes"] == written
     cell("mapped_bytes", f"local file by {way}", "size of the file" if mapped else "0", mapped, task["mapped_bytes"])
-    # Making a file may read the file system's own blocks; they are in the kernel's charge as well.
+    # Creating a file may read the file system's own blocks, which the kernel's charge includes.
     truth = (cold.resident_bytes(file), shared.charged() - charged)
     cell("storage_read_bytes", f"local file by {way}, cold", f"{MINCORE} .. {RUSAGE}", truth, task["storage_read_bytes"])
 
@@ -150,7 +150,7 @@ def read_object(path):
 
 
 def test_uproot_reads_an_object(shared, data, cell):
-    """uproot's source for what has read() and seek()."""
+    """uproot's source for objects with read() and seek()."""
     path = data["zstd"]
     cold.drop(path)
     reads, charged = shared.reads().get(path), shared.charged()

@@ -1,5 +1,5 @@
-"""XRootD by task: bytes to the byte of what the server's trace says that it sent, waits behind a relay
-that holds answers back, behaviour beside a Python without the preload."""
+"""XRootD by task: bytes exactly as in the server's trace, waits with a relay
+that delays answers, and behaviour compared with a Python without the preload."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from distributed import span
 TABLE = "xrootd"
 TRACE = "trace of the XRootD server"
 SIZE = 3_000_000
-# A server that is gone is given up soon.
+# The client soon gives up on a server that is gone.
 IMPATIENT = {"XRD_CONNECTIONRETRY": "1", "XRD_CONNECTIONWINDOW": "2", "XRD_STREAMERRORWINDOW": "1",
              "XRD_TIMEOUTRESOLUTION": "1"}
 RANGES = [(0, 1000), (70_000, 200_000), (1_000_000, 1)]
@@ -38,7 +38,7 @@ def net(tmp_path_factory, homes, data):
     for each in files.iterdir():
         each.chmod(0o644)
     key, cert = certificate(home / "tls")
-    env = {**homes, **IMPATIENT, "X509_CERT_FILE": str(cert)}  # the client looks when it is loaded
+    env = {**homes, **IMPATIENT, "X509_CERT_FILE": str(cert)}  # the client reads it when it is loaded
     tls = f"xrd.tls {cert} {key}\nxrd.tlsca noverify\nxrootd.tls capable all\n"
     with XRootD(home / "server", files) as server, cluster.Cluster(home / "cluster", env) as procs:
         server.tls = lambda: XRootD(home / "tls", files, more=tls)
@@ -48,8 +48,8 @@ def net(tmp_path_factory, homes, data):
 
 
 def run(net, name, calls):
-    """Runs (function, args) each as a task of a prefix of its own, all at once; returns their rows in
-    order, what they returned, and the report."""
+    """Runs (function, args) each as a task with a separate prefix, all at once; returns their rows in
+    order, their results, and the report."""
     _, procs, client = net
     prefixes = [f"{name}{i}" for i in range(len(calls))]
     with span(name):
@@ -67,7 +67,7 @@ def unattributed(net):
 
 
 def test_reads_of_every_kind(net, cell):
-    """Side by side; each asks for lengths of its own, by which the server's trace knows it."""
+    """At the same time; each requests different lengths, which identify it in the server's trace."""
     server, since = net[0], net[0].mark()
     kinds = (work.read_sync, work.read_callback, work.vector_sync, work.vector_callback)
     asked = [[(70_000, 200_000 + i)] if i < 2 else [(0, 1000 + i), (70_000, 200_000), (1_000_000, 1)]
@@ -86,7 +86,7 @@ def test_reads_of_every_kind(net, cell):
 
 
 def test_other_protocols(net):
-    """What a plug-in reads has no headers of XRootD: unknown, in place of 8 bytes more for each answer."""
+    """Reads of a plug-in have no XRootD headers: unknown, instead of 8 bytes more for each answer."""
     server, since = net[0], net[0].mark()
     schemes = ["https", "davs", "s3", "", "root", "roots", "xroot", "xroots"]
     rows, got, report = run(net, "plugin", [(work.read_by_plugin, server.url("/a.bin"), RANGES, scheme) for scheme in schemes])
@@ -126,8 +126,8 @@ def test_two_files_at_once(net, tmp_path, cell, handler):
 
 @pytest.mark.parametrize("handler", [None, "XRootDSource"])
 def test_sizes_of_files(net, handler):
-    """Those that the server has on its disk, where uproot read ROOT's header; of what was read otherwise unknown, though one task
-    asked the server for it. No request more than without crema."""
+    """Sizes as on the server's disk if uproot read ROOT's header; unknown for a file that was read otherwise, though one task
+    asked the server for it. No additional request compared with a run without crema."""
     server, since = net[0], net[0].mark()
     calls = [(work.uproot_read, server.url("/nano1.root"), handler), (work.read_sync, server.url("/a.bin"), RANGES),
              (work.only_stat, server.url(""))]
@@ -141,7 +141,7 @@ def test_sizes_of_files(net, handler):
 
 
 def test_six_at_once_on_one_open_file(net, tmp_path, cell):
-    """Each asks for lengths of its own, by which the server's trace knows it."""
+    """Each requests different lengths, which identify it in the server's trace."""
     server, since = net[0], net[0].mark()
     calls = [(work.fsspec_ranges, server.url("/a.bin"), [(i * 100_000, 50_000 + i)] * 4, str(tmp_path), str(i), 6)
              for i in range(6)]
@@ -168,7 +168,7 @@ def test_forty_mixed(net):
 
 
 def test_whole_process(net, cell):
-    """All that comes to the client goes through the relay: tasks and unattributed are its count."""
+    """All data for the client passes the relay: tasks and unattributed add up to the relay's count."""
     from relay import Relay
 
     server = net[0]
@@ -195,7 +195,7 @@ WAITS = ("gil_wait_seconds", "lock_wait_seconds", "storage_wait_seconds", "sleep
 
 
 def slow_task(net, name, delay):
-    """(the task's row, its report, seconds that an answer lay in the relay, the relay's port)"""
+    """(the task's row, its report, seconds during which an answer was in the relay, the relay's port)"""
     from relay import Relay
 
     server = net[0]
@@ -217,8 +217,8 @@ def test_wait_for_a_slow_server(net, cell, name):
         row, report, held, port = slow_task(net, name, delay)
         if max(row[other] for other in WAITS) <= 0.02 * held:
             break
-    # While it stood in line for a core or the GIL it did not wait for the network. On a busy machine the
-    # client's own threads stand in line, too, and each answer passes through two of them.
+    # While it waited for a core or the GIL it did not wait for the network. On a busy machine the
+    # client's own threads also wait for cores, and each answer passes through two of them.
     in_line = row["gil_wait_seconds"] + row["runqueue_wait_seconds"]
     cell(TABLE, f"{name}: network_wait_seconds of a task behind a relay that holds answers back for {delay:g} s",
          "time during which an answer lay in the relay, to 5 %",
@@ -239,7 +239,7 @@ def test_wait_for_a_slow_server(net, cell, name):
 
 
 def test_wait_for_lines(net, cell):
-    """The relay holds each answer back: that is the network, though the client's own threads receive it."""
+    """The relay delays each answer: that is network wait, though the client's own threads receive it."""
     row, _, held, _ = slow_task(net, "read_lines", 0.15)
     in_line = row["gil_wait_seconds"] + row["runqueue_wait_seconds"]
     cell(TABLE, "readline: network_wait_seconds of a task behind a relay that holds answers back for 0.15 s",
@@ -250,7 +250,7 @@ def test_wait_for_lines(net, cell):
 
 
 def plain(net, function, *args):
-    """The same in a Python of its own without the preload."""
+    """The same in a separate Python without the preload."""
     code = f"import json, xrootd_jobs; print(json.dumps(xrootd_jobs.{function}(*json.loads(input()))))"
     done = subprocess.run([sys.executable, "-c", code], input=json.dumps(args), capture_output=True, text=True,
                           env={**net[1].env, "PYTHONPATH": str(Path(work.__file__).parent)}, timeout=120)
@@ -301,7 +301,7 @@ def test_server_killed_in_the_middle(net, tmp_path, homes):
 
 
 def test_what_the_client_does_by_itself(net, tmp_path, cell):
-    """Lines and copies are cut into requests, and copies read and written, by the client's own threads."""
+    """The client's own threads split lines and copies into requests, and read and write copies."""
     server, target = net[0], str(tmp_path / "copy.bin")
     calls = [(work.read_lines, server.url("/a.bin"), range(20)), (work.copy, server.url("/a.bin"), target),
              (work.only_stat, server.url("/a.bin")), (work.read_sync, server.url("/a.bin"), RANGES)]

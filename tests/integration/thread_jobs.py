@@ -1,4 +1,4 @@
-"""Tasks that use threads and processes in every way; run on a worker. Sizes are told by the caller."""
+"""Tasks that use threads and processes in every way; run on a worker. The caller passes the sizes."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ import jobs
 
 
 def barrier(directory, others):
-    """Goes on once as many tasks as `others` are at this point, so that they overlap."""
+    """Continues once `others` tasks have reached this point, so that they overlap."""
     open(os.path.join(directory, f"{os.getpid()}-{threading.get_ident()}"), "w").close()
     while len(os.listdir(directory)) < others:
         time.sleep(0.01)
@@ -30,7 +30,7 @@ def in_thread(function, *args):
 
 
 class Reader(threading.Thread):
-    """A class of the user's own."""
+    """A class defined by the user."""
 
     def __init__(self, path):
         super().__init__()
@@ -72,7 +72,7 @@ def read_when(go, path):
 
 
 def late_thread(early, late, go):
-    """Reads early itself; its thread reads late once somebody says so, after the task's end."""
+    """Reads `early`; its thread reads `late` once a file appears, after the task's end."""
     threading.Thread(target=read_when, args=(go, late), daemon=True).start()
     return jobs.read_whole(early)
 
@@ -103,7 +103,7 @@ def late_timer(early, late, go):
 
 
 def submit_late_from_loop(go, path):
-    """An event loop goes on with the task's context and hands out work when the task is long gone."""
+    """An event loop keeps the task's context and submits work long after the task has ended."""
     import asyncio
 
     async def later():
@@ -120,7 +120,7 @@ service = {}
 
 
 def ask_service(path):
-    """A thread that the first task needs and that serves all others too."""
+    """A thread that the first task needs and that serves all other tasks too."""
     import queue
 
     def serve():
@@ -164,7 +164,7 @@ def nested_get_client(inner_path, outer_path):
 
 
 def seceded(path, go):
-    """Leaves its pool and waits; whoever takes its place counts for itself."""
+    """Leaves its pool and waits; the tasks that run in its place count for themselves."""
     from distributed import secede
 
     secede()
@@ -199,7 +199,7 @@ class Counter:
 # --- tasks with processes
 
 def read_in_child(path, status):
-    """What a forked child reads, in a way that ends without Python's own end."""
+    """Returns what a forked child read, which ends without Python's shutdown, and the child's exit status."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -222,7 +222,7 @@ def read_with(method, early, path, processes):
 
 
 def spin_in_child(seconds):
-    """CPU of a forked child, by its own account."""
+    """CPU time of a forked child, measured by the child."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""A disk made slow for one process: the kernel's block throttling through cgroups, version 1 or 2."""
+"""A disk that is slow for one process: the kernel's block throttling by cgroups, version 1 or 2."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ NAME = f"crema-test-{os.getpid()}"
 
 
 def device_of(path):
-    """The whole disk below path, as the kernel's rules name it; None where there is none."""
+    """The whole disk below path, as named in the kernel's rules; None if there is none."""
     number = os.stat(path).st_dev
     place = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     if not place.exists():
@@ -19,7 +19,7 @@ def device_of(path):
 
 
 def group_for(device, bytes_per_second):
-    """Makes a group that reads no faster; OSError where this machine has no such groups."""
+    """Makes a cgroup with a limited read rate; OSError if this machine has no such cgroups."""
     if (V1 / "blkio.throttle.read_bps_device").exists():
         group, rule, text = V1 / NAME, "blkio.throttle.read_bps_device", f"{device} {bytes_per_second}"
     else:
@@ -35,7 +35,7 @@ def group_for(device, bytes_per_second):
 
 @contextlib.contextmanager
 def slow_disk(path, bytes_per_second):
-    """Yields put(pid), or None where the disk below path cannot be made slow."""
+    """Yields put(pid), or None if the disk below path cannot be throttled."""
     device = device_of(path)
     try:
         group = group_for(device, bytes_per_second) if device else None
@@ -62,7 +62,7 @@ def slow_disk(path, bytes_per_second):
 
 @contextlib.contextmanager
 def delay_accounting():
-    """Switches the kernel's delay accounting on; yields whether that was possible."""
+    """Enables the kernel's delay accounting; yields whether that was possible."""
     switch = Path("/proc/sys/kernel/task_delayacct")
     try:
         before = switch.read_text()

@@ -1,4 +1,4 @@
-"""A task that notes when it read what. Workers import this file."""
+"""A task that records when it read what. Workers import this file."""
 
 import time
 
@@ -6,8 +6,8 @@ PIECE = 1 << 18
 
 
 def burst_pause_burst(path, pause):
-    """One task: reads 8 pieces in small steps, rests, computes as long, reads 24 pieces. Returns
-    [(UTC, bytes read so far)], and the edges of the rest and of the computing."""
+    """One task: reads 8 pieces in small steps, pauses, computes as long, reads 24 pieces. Returns
+    [(UTC, bytes read so far)], and the start and end of the pause and of the computation."""
     seen, total = [], 0
 
     def read(file, pieces):
@@ -30,7 +30,7 @@ def burst_pause_burst(path, pause):
 
 
 async def hold_the_loop(seconds):
-    """Runs in the worker's event loop, which then does nothing else."""
+    """Blocks the worker's event loop."""
     time.sleep(seconds)
 
 

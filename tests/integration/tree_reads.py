@@ -32,7 +32,7 @@ def reader(path, dataset=None, fails=False, forgiven=False):
 
 
 def read(parts, **options):
-    """parts: (path, entrystart, entrystop) or (path, step, steps, "step"); the entries that came."""
+    """parts: (path, entrystart, entrystop) or (path, step, steps, "step"); returns the entries that were read."""
     n = 0
     for path, first, second, *step in parts:
         found = reader(path, **options)((path, "Events", first, second, not step))

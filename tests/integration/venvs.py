@@ -1,6 +1,6 @@
-"""Python environments of other versions, made below build/venvs/ when a test first asks for them.
+"""Python environments of other versions, made below build/venvs/ when a test first needs them.
 
-tests/versions/NAME.txt is the whole pinned list of one; its first line names the Python:
+tests/versions/NAME.txt is the complete pinned list of one; its first line names the Python:
 "# Python 3.12: what it is". An environment is kept until its list changes.
 """
 
@@ -20,21 +20,21 @@ import pytest
 
 LISTS = jobs.ROOT / "tests" / "versions"
 VENVS = jobs.ROOT / "build" / "venvs"
-PIP = "pip==26.3"  # what the newest Python needs
+PIP = "pip==26.3"  # required by the newest Python
 
 
 def pythons():
-    """Those that crema was tried with, the oldest first."""
+    """The versions that crema was tested with, the oldest first."""
     return [f"3.{minor}" for minor in re.findall(r"^PYTHON\((\d+),", (jobs.ROOT / "contract" / "pythons.def").read_text(), re.M)]
 
 
 def each():
-    """What a test for every version is run with: the oldest and the newest, or all where all cells are asked for."""
+    """The versions for a test of every version: the oldest and the newest, or all if all cells are requested."""
     return pythons() if os.environ.get("CREMA_ALL_CELLS") else [pythons()[0], pythons()[-1]]
 
 
 def interpreter(version):
-    """A Python of that version which really starts."""
+    """A Python of that version that really starts."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     names = [shutil.which(f"python{version}"), *sorted(root.glob(f"versions/{version}.*/bin/python3"))]
     for name in filter(None, names):
@@ -58,8 +58,8 @@ def packages_of(place):
 
 
 def make(place, version, wanted, mark="ready\n"):
-    """A venv of that Python with these packages; its bin directory. `mark` is what was asked for. Without a
-    version: of this Python, with its packages beneath. Made once, by one process at a time."""
+    """A venv of that Python with these packages; returns its bin directory. `mark` identifies the request. Without a
+    version: of this Python, with its packages available. Made once, by one process at a time."""
     with packages.alone(f"venv-{place.name}"):
         return make_alone(place, version, wanted, mark)
 
@@ -73,7 +73,7 @@ def make_alone(place, version, wanted, mark):
         empty(python, place)
         if not version:
             packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
-        # Installed without byte code: what is imported leaves its own, where the environment says that none be written, too.
+        # Installed without byte code: imported modules write theirs, even if the environment forbids it.
         packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
         pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
         done = subprocess.run([*pip, *wanted], capture_output=True, text=True)
@@ -83,7 +83,7 @@ def make_alone(place, version, wanted, mark):
 
 
 def beside(name, pins):
-    """The bin directory of this Python with a pinned list over all that is here; made again when the list changes."""
+    """The bin directory of this Python with a pinned list in addition to all that is here; made again when the list changes."""
     return make(VENVS / name, "", ["--no-deps", "-r", pins], pins.read_text())
 
 

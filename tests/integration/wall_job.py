@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An analysis whose seconds are planted in each part of its wall time; what its own clock says of them goes to standard output.
+"""An analysis with known seconds in each part of its wall time; prints the times of its own clock.
 
     wall_job.py SCHEDULER map|coffea|lazy FILE...       CREMA_TEST_MEASURE: in a block of crema.measure; CREMA_TEST_GRAPH_SECONDS: for each
     item that a graph is made of
@@ -24,7 +24,7 @@ def clocked(part):
 
 
 class Item:
-    """Takes its time when a graph is made of it, and when that is pickled."""
+    """Takes time when a graph is made of it, and when that is pickled."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -41,7 +41,7 @@ class Item:
 
 
 class Result:
-    """Takes its time where it is unpickled."""
+    """Takes time when it is unpickled."""
 
     def __init__(self, times):
         self.times = times
@@ -58,7 +58,7 @@ def work(item):
 
 
 def own_map(client):
-    """Four tasks on the first worker; the second one comes while the first task runs; the last task is a straggler."""
+    """Four tasks on the first worker; the second one starts during the first task; the last task is a straggler."""
     from distributed import wait
 
     with clocked("map"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A processor of known seconds: its first chunk is a straggler, and adding up takes its time."""
+"""A processor of known seconds: its first chunk is a straggler, and adding results takes time."""
 import time
 
 from coffea import processor

@@ -1,4 +1,4 @@
-"""What test_http.py runs on workers: clients of HTTP servers, one request after the other."""
+"""What test_http.py runs on workers: HTTP clients, one request after the other."""
 
 import glob
 import os
@@ -9,7 +9,7 @@ _kept = {}
 
 
 def fsspec_gets(urls):
-    """fsspec's one loop and session for all tasks of the process: aiohttp with pooled connections."""
+    """Uses fsspec's only loop and session for all tasks of the process: aiohttp with pooled connections."""
     import fsspec
 
     files = fsspec.filesystem("http")
@@ -67,7 +67,7 @@ def gets(kind, urls):
 
 
 def gets_and_stays(kind, urls, folder):
-    """Runs on until somebody else's request is over."""
+    """Continues until another request is over."""
     gets(kind, urls)
     open(f"{folder}/done", "w").close()
     while not os.path.exists(f"{folder}/go"):
@@ -75,18 +75,18 @@ def gets_and_stays(kind, urls, folder):
 
 
 def queued():
-    """Seconds that this process's threads were ready to run and had no core."""
+    """Seconds during which this process's threads were ready to run but had no core."""
     total = 0
     for path in glob.glob("/proc/self/task/*/schedstat"):
         try:
             total += int(open(path).read().split()[1])
         except OSError:
-            pass  # has ended
+            pass  # the thread has ended
     return total / 1e9
 
 
 def timed(kind, urls):
-    """What all threads together waited for a core meanwhile: on a busy machine that is no network."""
+    """The time that all threads together waited for a core: on a busy machine that is not network wait."""
     before = queued()
     gets(kind, urls)
     return queued() - before
@@ -117,7 +117,7 @@ _http2 = {}
 
 
 def use_uvloop():
-    """For the loops that are made from now on: fsspec's."""
+    """Uses uvloop for loops created from now on: fsspec's."""
     import asyncio
 
     import uvloop
@@ -140,7 +140,7 @@ def http2_gets(urls):
 
     import httpx
 
-    if not _http2:  # a first task alone makes them
+    if not _http2:  # a first task alone creates them
         _http2["loop"] = asyncio.new_event_loop()
         _http2["client"] = httpx.AsyncClient(http2=True, verify=ssl.create_default_context(), timeout=60)
         threading.Thread(target=_http2["loop"].run_forever, daemon=True).start()
@@ -174,7 +174,7 @@ def s3_timed(endpoint, paths):
 
 
 def arrow_reads(endpoint, path):
-    """The whole of a file in pieces, by Arrow's own threads."""
+    """Reads a whole file in pieces, in Arrow's own threads."""
     from pyarrow import fs
 
     files = fs.S3FileSystem(access_key="k", secret_key="s", endpoint_override=endpoint, scheme="http", region="us-east-1")

@@ -1,5 +1,5 @@
-"""An environment with HTTP clients that not all tests need, and whose pins do not fit theirs: what is
-missing of the .venv, over it."""
+"""An environment with HTTP clients that not all tests need, and whose pins conflict with theirs: it adds
+the packages that the .venv lacks."""
 
 import jobs
 import venvs
@@ -8,5 +8,5 @@ PINS = jobs.ROOT / "tests" / "web-requirements.txt"
 
 
 def environment():
-    """Its bin folder; made once, and again when the pins change."""
+    """Its bin directory; made once, and again when the pins change."""
     return venvs.beside("web", PINS)

@@ -1,4 +1,4 @@
-"""A real XRootD server on loopback whose own trace is the truth: one line for each answer it sent."""
+"""A real XRootD server on loopback whose own trace is the reference: one line for each answer that it sent."""
 
 import os
 import re
@@ -30,7 +30,7 @@ SENT = re.compile(r"(?:sending|sendfile) (\d+) data bytes")
 
 
 def certificate(folder):
-    """(key, certificate) of its own, in the home of a server that is not there yet."""
+    """A self-made (key, certificate), in the home of a server that has not started yet."""
     folder.mkdir()
     key, cert = folder / "key.pem", folder / "cert.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
@@ -82,7 +82,7 @@ class XRootD:
         return self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
 
     def mark(self):
-        """Where the trace ends now, once no line follows."""
+        """The current end of the trace, once it stops growing."""
         before = None
         while (now := len(self.lines())) != before:
             before = now
@@ -90,9 +90,9 @@ class XRootD:
         return now
 
     def answers(self, since=0):
-        """[(path, request, its line, bytes it named, chunks, bytes of the answer's body)] of the reads,
-        in order. A read that ends early, or that asks for more than the server's buffer holds, is
-        answered in parts: two or more of the same line."""
+        """[(path, request, its line, bytes requested, chunks, bytes of the answer's body)] of the reads,
+        in order. A read that ends early, or that requests more than the server's buffer holds, is
+        answered in parts: two or more with the same line."""
         asked, opened, answers = {}, {}, []
         for number, line in enumerate(self.lines()):
             match = LINE.search(line)
@@ -118,13 +118,13 @@ class XRootD:
         return answers
 
     def sent(self, path, since=0, named=None):
-        """Of a file's reads, or of those that name as many bytes."""
+        """The answers to a file's reads, or only to those that request that many bytes."""
         return Sent([a for a in self.answers(since) if a[0] == path and named in (None, a[3])])
 
 
 class Sent:
     """The server's answers to the reads of a file: requests, further parts of answers, data bytes, and
-    all they had on the wire."""
+    the total on the wire."""
 
     def __init__(self, answers):
         chunks = {line: chunks for _, _, line, _, chunks, _ in answers}
@@ -134,5 +134,5 @@ class Sent:
 
     @property
     def told(self):
-        """What a client can tell from its requests: each answer's first header, not those of its parts."""
+        """The bytes that a client knows from its requests: each answer's first header, not those of further parts."""
         return self.wire - ANSWER * self.parts

@@ -22,7 +22,7 @@ def opened(url):
 
 
 def asked(ask, times=1):
-    """What a callback got each time: (status, response, hosts)."""
+    """A callback's arguments for each call: (status, response, hosts)."""
     answers, done = [], threading.Semaphore(0)
 
     def answer(*args):
@@ -44,7 +44,7 @@ def read_sync(url, ranges):
 
 
 def read_by_plugin(url, ranges, scheme):
-    """As a File that a plug-in of the client reads: the client tells the plug-in's URL, or none."""
+    """As a File that a client's plug-in reads: the client returns the plug-in's URL, or none."""
     from XRootD import client
 
     class File(client.File):
@@ -75,7 +75,7 @@ def vector_callback(url, ranges):
 
 
 def read_lines(url, ranges):
-    """Of the text beside that file."""
+    """Reads the text file in the same folder."""
     with opened(url.replace("a.bin", "lines.txt")) as file:
         return sum(len(file.readline(chunksize=4096)) for _ in ranges)
 
@@ -95,7 +95,7 @@ def only_stat(url):
 
 
 def fsspec_ranges(url, ranges, folder=None, name=None, others=1):
-    """All tasks of a process share fsspec's one loop and its open files."""
+    """All tasks of a process share fsspec's only loop and its open files."""
     import fsspec
 
     files, path = fsspec.core.url_to_fs(url)
@@ -115,7 +115,7 @@ def uproot_read(url, handler, folder=None, name=None, others=1, columns=("MET_pt
 
 
 def shown(one):
-    """An answer as text, data by its hash; addresses of objects left out."""
+    """An answer as text, with a hash for data and without addresses of objects."""
     if isinstance(one, BaseException):
         return f"{type(one).__name__}: {one}"
     if isinstance(one, bytes):
@@ -133,7 +133,7 @@ def tried(ask):
 
 
 def behaviour(url):
-    """Everything that can go well or wrong, as text."""
+    """Results of all successes and failures, as text."""
     from XRootD import client
 
     file, closed = opened(url), client.File()
@@ -161,7 +161,7 @@ def behaviour(url):
 
 
 def outlive(url, folder):
-    """Reads, says so, waits until the server is gone, and reads on in four ways."""
+    """Reads, reports that, waits until the server is gone, and continues to read in four ways."""
     files = [opened(url) for _ in range(4)]
     before = [len(file.read(0, 1000)[1]) for file in files]
     open(os.path.join(folder, "read"), "w").close()
