@@ -1,4 +1,4 @@
-"""A worker's process whose only task loops over two generators: each step suspends and resumes both. Prints the CPU that the loop had."""
+"""A worker's process whose only task loops over two generators: each step suspends and resumes both. Prints the CPU time of the loop."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ def loop():
 
 worker = small_worker.Worker()
 worker.start_unsafe()
-time.sleep(0.5)  # its agent reads this process then
+time.sleep(0.5)  # its agent reads this process in that time
 spent = []
 worker.run("work-1", lambda: spent.append(loop()))
 time.sleep(1)

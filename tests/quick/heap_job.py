@@ -1,5 +1,5 @@
-"""A worker's process whose task leaves every other block of its heap free for some seconds ("both", "held"), and has malloc_trim(0) return
-them, after that ("both") or at once ("trimmed"). Prints what the kernel said of its memory before and after."""
+"""A worker's process whose task keeps every other block of its heap free for some seconds ("both", "held"), and makes malloc_trim(0) return
+them, after that ("both") or at once ("trimmed"). Prints how much of its anonymous memory was returned, and when."""
 
 import ctypes
 import json
@@ -39,7 +39,7 @@ def work():
 told, way = {}, sys.argv[1]
 worker = small_worker.Worker()
 worker.start_unsafe()
-time.sleep(0.5)  # its agent reads this process then
+time.sleep(0.5)  # its agent reads this process in that time
 worker.run("work-1", work)
 time.sleep(0.5)
 print(json.dumps(told), flush=True)

@@ -1,5 +1,5 @@
-"""A worker's process with two tasks that need the interpreter lock for a moment every millisecond, and a thread that holds it meanwhile:
-a third task on one line after the other, then one without a task. Prints for how long it was held on each line."""
+"""A worker's process with two tasks that need the interpreter lock for a moment every millisecond, while the lock is held by
+a third task on one line after the other, then by a thread without a task. Prints how long it was held on each line."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ def holders():
 
 def greedy():
     for line, function in holders().items():
-        end = time.monotonic() + unit * (6 if line == 7 else 1)  # one that stands out
+        end = time.monotonic() + unit * (6 if line == 7 else 1)  # one line stands out
         while (begin := time.monotonic()) < end:
             function()
             spent[line] = spent.get(line, 0) + time.monotonic() - begin
@@ -49,12 +49,12 @@ def outside():
 
 def needy():
     while not done.is_set():
-        select.select([], [], [], 0.001)  # gives the lock up, and wants it back
+        select.select([], [], [], 0.001)  # releases the lock, and then needs it again
 
 
 worker = small_worker.Worker()
 worker.start_unsafe()
-time.sleep(0.5)  # its agent reads this process then
+time.sleep(0.5)  # its agent reads this process in that time
 needing = [threading.Thread(target=worker.run, args=(f"needy-{i}", needy)) for i in range(2)]
 for thread in needing:
     thread.start()

@@ -1,5 +1,5 @@
 """A worker's process whose tasks compute 1 : 2 : 4 on three lines, sleep on a fourth and wait for a lock on a fifth. Before that they compute
-for as long as looks after a pause are far apart. Prints the seconds that its own clocks saw on each."""
+for as long as samples after a pause are far apart. Prints the seconds on each line by its own clocks."""
 
 import json
 import os
@@ -58,7 +58,7 @@ def work():
 
 worker = small_worker.Worker()
 worker.start_unsafe()
-time.sleep(0.5)  # its agent reads this process then
+time.sleep(0.5)  # its agent reads this process in that time
 began = time.monotonic()
 worker.run("work-1", work)
 wall = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""A worker's process whose tasks open files at lines that are known, in every way that Python has. Prints {LINE: what it moved}."""
+"""A worker's process whose tasks open files on known lines, in every way that Python has. Prints {LINE: the bytes it moved}."""
 
 import ctypes
 import json
@@ -14,7 +14,7 @@ folder = pathlib.Path(sys.argv[1])
 BLOCK = b"x" * 70_000
 for name in "abcdefgh":
     (folder / name).write_bytes(BLOCK * 2)
-early = open(folder / "e", "rb")  # outside of tasks
+early = open(folder / "e", "rb")  # outside tasks
 libc = ctypes.CDLL(None)
 moved = {}
 
@@ -84,7 +84,7 @@ worker = small_worker.Worker()
 worker.start_unsafe()
 if "GONE" in os.environ:
     worker.run("gone-1", gone)
-between = open(folder / "h", "rb")  # measured, and outside of tasks
+between = open(folder / "h", "rb")  # measured, and outside tasks
 for n, task in enumerate((reads, reads, another_thread, writes, not_opened_here, unread)):
     worker.run(f"{task.__name__}-{n}", task)
 print(json.dumps(moved))

@@ -1,4 +1,4 @@
-"""Reads a profile of pprof: the wire format of protocol buffers, and the fields of profile.proto by their numbers."""
+"""Reads a pprof profile: the wire format of protocol buffers, and the fields of profile.proto by their numbers."""
 
 import gzip
 
@@ -22,7 +22,7 @@ def packed(data):
 
 
 def message(data):
-    """{field: [numbers or bytes, in their order]}"""
+    """{field: [numbers or bytes, in order]}"""
     at, found = 0, {}
     while at < len(data):
         tag, at = varint(data, at)

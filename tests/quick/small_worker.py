@@ -1,11 +1,11 @@
-"""A worker of a few lines, for jobs whose tasks matter and nothing else. Import it before anything that crema patches."""
+"""A minimal worker, for jobs in which only the tasks matter. Import it before anything that crema patches."""
 
 import threading
 import types
 
 import stack  # noqa: F401 (from here on its modules are found)
 
-threading.Thread(target=int).start()  # as every worker has started one before it imports Dask
+threading.Thread(target=int).start()  # every worker has started a thread before it imports Dask
 
 import distributed.worker as dask
 from dask._task_spec import Task

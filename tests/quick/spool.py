@@ -1,4 +1,4 @@
-"""The messages of a worker's agent, out of the file that it wrote for CREMA_COLLECTOR=dir:."""
+"""The messages of a worker's agent, from the file that it wrote for CREMA_COLLECTOR=dir:."""
 
 import struct
 import time
@@ -25,7 +25,7 @@ def frames(text):
 
 
 def read(directory):
-    """{kind: [what the messages said]}, tasks as {name: value}; [seq, ...] of the frames."""
+    """{kind: [contents of the messages]}, tasks as {name: value}; [seq, ...] of the frames."""
     found, names, numbers = {name: [] for name in [*KINDS.values(), "hello"]}, [], []
     for path in sorted(directory.glob("*.crema")):
         for kind, seq, payload in frames(path.read_bytes()):
@@ -41,13 +41,13 @@ def read(directory):
 
 
 def wait(directory, seconds=20):
-    """What the agent has written once it has said goodbye."""
+    """Everything that the agent wrote, once it has sent its goodbye."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
             found, numbers = read(directory)
         except (AssertionError, zlib.error, struct.error):
-            found = {"goodbye": []}  # it is just writing
+            found = {"goodbye": []}  # it is being written
         if found["goodbye"]:
             return found, numbers
         time.sleep(0.02)

@@ -1,5 +1,5 @@
-"""Modules that look as Dask's, coffea's, uproot's and h5py's do where crema looks at them, and do nothing: a worker's
-process without any of them. They are imported as files are, so the library patches them as it does the real ones."""
+"""Modules that look like Dask's, coffea's, uproot's and h5py's in the places that crema checks, and do nothing: for a worker's
+process without any of them. They are imported like files, so the library patches them like the real ones."""
 
 import importlib.abc
 import importlib.util
@@ -120,7 +120,7 @@ class FileSystem:
 class CopyProcess:
     def run(self, handler=None): return Status(True), []
 """,
-    # codecs are builtin functions: here some that do not pack, whose lengths are known
+    # codecs are builtin functions: here some that do not compress, with known lengths
     "cramjam": "", "cramjam.cramjam": """
 import _operator
 class snappy:
@@ -136,7 +136,7 @@ class SChunk:
 class vlmeta:
     set_vlmeta = math.gcd
 """,
-    # methods of objects are builtin functions as well, and know their object
+    # methods of objects are builtin functions as well, and have their object
     "pyarrow._parquet": """
 from types import SimpleNamespace as Space
 class Reader(list):

@@ -1,4 +1,4 @@
-"""A worker's process, with the library in front, whose tasks hang, each in another way. Prints where, and waits to be killed."""
+"""A worker's process, with the library preloaded, whose tasks hang, each in another way. Prints where, and waits to be killed."""
 
 import ctypes
 import json
@@ -17,7 +17,7 @@ import XRootD.client
 folder, port = Path(sys.argv[1]), int(sys.argv[2])
 os.mkfifo(folder / "opened.fifo")
 os.mkfifo(folder / "read.fifo")
-writer = os.open(folder / "read.fifo", os.O_RDWR)  # keeps it open: a read of it waits
+writer = os.open(folder / "read.fifo", os.O_RDWR)  # keeps it open, so that a read of it waits
 locks = threading.Lock(), threading.Lock()
 both = threading.Barrier(2)
 
@@ -68,7 +68,7 @@ def child():
 
 
 def not_intercepted():
-    """A call that the library does not know: the kernel's own read."""
+    """A call that the library does not intercept: the kernel's own read."""
     libc = ctypes.CDLL(None)
     libc.syscall(0 if os.uname().machine == "x86_64" else 63, writer, ctypes.create_string_buffer(10), 10)
 

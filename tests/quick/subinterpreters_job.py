@@ -1,5 +1,5 @@
-"""A worker's process, with the library in front, whose tasks run code in other interpreters of the process. The first interpreter and the first
-thread may come before the library has seen Python: argument "early". Prints what the tasks read and got."""
+"""A worker's process, with the library preloaded, whose tasks run code in other interpreters of the process. With the argument "early" the first
+interpreter and the first thread start before the library has found Python. Prints what the tasks read and received."""
 
 import ctypes
 import json
@@ -15,14 +15,14 @@ folder, early = sys.argv[1], "early" in sys.argv
 
 
 def run(interpreter, source):
-    """Raises, or returns what was raised there, as the version does."""
+    """Runs the source; depending on the version, an error there is raised or returned."""
     how = getattr(interpreters, "run_string", None) or interpreters.exec
     raised = how(interpreter, source)
     assert raised is None, raised
 
 
 def thread_without_the_gil():
-    """As a C library starts one: no Python thread may have been started before."""
+    """Starts a thread as a C library does, before any Python thread was started."""
     libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
     libc.sched_yield.argtypes = libc.sched_yield.restype = None
     assert libc.pthread_create(ctypes.byref(thread), None, ctypes.cast(libc.sched_yield, ctypes.c_void_p), None) == 0
@@ -32,7 +32,7 @@ def thread_without_the_gil():
 if early:
     run(interpreters.create(), "import zlib")
     thread_without_the_gil()
-    options = {"isolated": False} if sys.version_info < (3, 12) else {}  # where they may start threads
+    options = {"isolated": False} if sys.version_info < (3, 12) else {}  # in which they may start threads
     run(interpreters.create(**options), "import threading\nthread = threading.Thread(target=int)\nthread.start()\nthread.join()")
 
 import small_worker
@@ -63,7 +63,7 @@ def plain():
 
 
 def inside():
-    """In the task's own thread. What is first imported there must be found by the library later, in the main one."""
+    """Runs in the task's own thread. The library must later find in the main interpreter what is first imported here."""
     mine = interpreters.create()
     run(mine, f"{READ}\nassert read({files['inside']!r}) == 50_000\nimport zlib, multiprocessing.pool\nzlib.decompress(zlib.compress(bytes(1000)))")
     interpreters.destroy(mine)

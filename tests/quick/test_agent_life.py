@@ -1,4 +1,4 @@
-"""A worker's agent as a process beside a real collector: it sleeps between its rounds, hears answers at once, and hands on what a
+"""A worker's agent as a process with a real collector: it sleeps between its rounds, receives answers at once, and forwards what a
 dead agent has left in the spool."""
 
 import json
@@ -20,7 +20,7 @@ FAR_AGE = 1000
 
 @pytest.fixture(scope="module")
 def left(tmp_path_factory):
-    """The file that the agent of an earlier worker wrote."""
+    """The file written by the agent of an earlier worker."""
     folder = tmp_path_factory.mktemp("earlier")
     return test_worker.start(folder, "alive", "0"), folder / "out"
 
@@ -47,7 +47,7 @@ def until(what, seconds=15):
 
 
 def wanted_ns(pid):
-    """Nanoseconds on a core, or waiting for one."""
+    """Nanoseconds on a core, or waiting for a core."""
     return sum(map(int, Path(f"/proc/{pid}/schedstat").read_text().split()[:2]))
 
 
@@ -92,7 +92,7 @@ def test_it_sleeps(life):
 
 
 def test_one_connection_each(life):
-    """Its own, and that of the file; both said goodbye, and nothing came twice."""
+    """One for itself, one for the file; both sent a goodbye, and nothing arrived twice."""
     status = life["status"]
     assert status["connections"] == 2 and status["workers_seen"] == 2 and status["duplicate_records"] == status["missing_records"] == 0
     assert status["refused_total"] == 0
@@ -107,6 +107,6 @@ def test_what_was_left_is_there(life):
 
 
 def test_answers_are_heard_at_once(life):
-    """The clock is known to half of the way there and back, not to half of a round of the agent (250 ms)."""
+    """The clock error is half of the round trip, not half of the interval between the agent's rounds (250 ms)."""
     clocks = [record[1] for kind, _, payload in life["frames"] if kind == spool.DATA for record in payload if record[0] == 15 and record[1].get("error_ns") is not None]
     assert clocks and min(c["error_ns"] for c in clocks) < 20_000_000

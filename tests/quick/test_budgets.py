@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make bench` says at its end: each budget that was missed, or that all held."""
+"""The last lines of `make bench`: each budget that was missed, or that all were met."""
 
 import sys
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the client records of itself (python/crema/client.py), in this process with modules of its own, and under `crema run`."""
+"""The client's record of itself (python/crema/client.py), in this process with fake modules, and under `crema run`."""
 
 import inspect
 import json
@@ -54,7 +54,7 @@ class FuturesExecutor(IterativeExecutor):
 
 @pytest.fixture
 def fake(monkeypatch):
-    """A module that is watched, and nothing else that is."""
+    """The only module that is watched."""
     made = types.ModuleType(MODULE)
     exec(SOURCE, vars(made))
     monkeypatch.setattr(client, "HOOKS", {MODULE: client.HOOKS[MODULE]})
@@ -157,7 +157,7 @@ def test_keys_that_were_sent():
 
 
 def run(tmp_path, text, *command, **env):
-    """What a script printed, and the records after it."""
+    """A script's output, and the records after it."""
     script = tmp_path / "analysis.py"
     script.write_text(textwrap.dedent(text))
     done = subprocess.run([ROOT / "build" / "crema", "run", "--quiet", "--dir", tmp_path, "--", *command, sys.executable, script],
@@ -185,7 +185,7 @@ def test_a_plain_script(tmp_path):
 
 
 def test_a_client_that_is_killed(tmp_path):
-    """What it did after its last wait is in no record, which says that something is missing."""
+    """Its work after its last wait is in no record, and the record shows that something is missing."""
     done, (record,) = run(tmp_path, """
         import os, signal, _crema_client
         _crema_client.recorder.after_wait()
@@ -212,7 +212,7 @@ def test_tracebacks_are_the_same(tmp_path):
 
 
 def test_children_write_nothing(tmp_path):
-    """Nor does a forked one that ends half a second after the client."""
+    """Neither does a forked child that ends half a second after the client."""
     done, (record,) = run(tmp_path, """
         import os, subprocess, sys, time
         begin, parent = time.perf_counter(), os.getpid()

@@ -1,4 +1,4 @@
-"""The words of the command line: help, what a mistyped word may have meant, values that may be left out, completion."""
+"""The words of the command line: help, suggestions for mistyped words, optional values, completion."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def test_values_left_out(made, tmp_path):  # noqa: F811
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
     quiet = crema(*where, "--html", "page.html", "--quiet", cwd=tmp_path, env=env)
     assert (quiet.returncode, quiet.stderr) == (0, "") and (tmp_path / "page.html").exists()
-    assert crema(*where, "--html=", cwd=tmp_path).returncode == 1  # a path was given, and is none
+    assert crema(*where, "--html=", cwd=tmp_path).returncode == 1  # the given path is empty
 
 
 def test_nothing_yet(tmp_path):
@@ -72,7 +72,7 @@ def test_nothing_yet(tmp_path):
 
 
 def completed(line):
-    """What bash offers behind the words of the line."""
+    """The completions that bash offers after the words of the line."""
     words = line.split(" ")
     script = (f"source '{ROOT}/build/completion/crema'; COMP_WORDS=({' '.join(words[:-1])} '{words[-1]}'); COMP_CWORD={len(words) - 1}; "
               f"_crema crema '{words[-1]}' '{words[-2]}'; printf '%s\\n' \"${{COMPREPLY[@]}}\"")

@@ -1,4 +1,4 @@
-"""`crema compare --html`: the flame graph of the difference of two runs that were made by hand, and their numbers."""
+"""`crema compare --html`: the flame graph of the difference between two runs made by hand, and their numbers."""
 
 import json
 import math
@@ -22,7 +22,7 @@ RUNS = [[([("fill", USER, 9), ("process", USER, 7)], 6000, 0), ([("load", LIBRAR
 
 
 def shown(seconds):
-    """As the page writes it."""
+    """A time as the page formats it."""
     return f"{seconds:#.4g} s" if seconds >= 1 else f"{seconds * 1000:#.4g} ms" if seconds else "0 s"
 
 
@@ -50,7 +50,7 @@ def compare(folder, *options, quiet="on"):
 
 
 def truth(run, name, classes=(0, 1)):
-    """Seconds and samples of the stacks that hold a function; None: of all."""
+    """Seconds and samples of the stacks that contain a function; None: of all stacks."""
     ms = [sum(of[1 + c] for c in classes) for of in RUNS[run] if name is None or name in [place[0] for place in of[0]]]
     return sum(ms) / 1000, sum(ms) // 10
 
@@ -92,7 +92,7 @@ def test_the_difference(made, tmp_path):
             sign = "-" if difference < 0 else "+"
             assert two[name][2].partition(": ")[2] == (f"{shown(seconds[0])} and {shown(seconds[1])}, {sign}{shown(round(abs(difference), 9))} +- {shown(error)} "
                                                        f"({samples[0]:,} and {samples[1]:,} samples)")
-        assert two["load"][1] == two["new"][1] != two["fill"][1] and abs(change("fill")[0]) < change("fill")[1]  # 10 ms more are no difference
+        assert two["load"][1] == two["new"][1] != two["fill"][1] and abs(change("fill")[0]) < change("fill")[1]  # 10 ms more are not a significant difference
         choose("flame-widths", "run 1")
         one = cells()
         assert set(one) == {"all", "work", "process", "fill", "load", "old"}
@@ -104,7 +104,7 @@ def test_the_difference(made, tmp_path):
         assert numbers["wall_time"] == ["20.00", "21.00", "1.05x"] and told[1]["wall_time"] == pytest.approx(21)
         assert numbers["total_events"] == ["unknown", "unknown", "unknown"] and told[0]["total_events"] is None
         functions = tab.run("""[...document.querySelectorAll("#panel-functions tbody tr")].map((e) => [...e.children].slice(0, 5).map((c) => c.textContent))""")
-        # the innermost frame of the user's own code: of load() it is process()
+        # the innermost frame of the user's own code: for load() it is process()
         assert functions[0] == ["an.py", "process", "3.000 s", "9.000 s", "+6.000 s"]
         assert tab.run("""document.getElementById("run").textContent""") == f"run 2 ({told[1]['run']}) beside run 1 ({told[0]['run']})"
         assert not tab.problems

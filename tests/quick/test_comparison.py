@@ -1,5 +1,5 @@
-"""`crema compare` of runs made by hand: its JSON and its tables from the runs' own reports, and who is best, how they scale
-and which chunk size is best, worked out here."""
+"""`crema compare` of runs made by hand: its JSON and its tables from the runs' own reports. The best run, the scaling
+and the best chunk size are computed here."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import time
 from itertools import takewhile
 
 import pytest
-import test_reports  # knows where frames.py is
+import test_reports  # sets the path to frames.py
 import frames
 from test_exports import human, row
 from test_reports import ROOT
@@ -16,7 +16,7 @@ from test_reports import ROOT
 EVENTS = 4000
 CLASSES = ("cpu", "runqueue", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep")
 IDS = {"cpu": "task_cpu_seconds", "sleep": "sleep_seconds", **{c: f"{c.removesuffix('_wait')}_wait_seconds" for c in CLASSES[1:-1]}}
-# threads of the first worker, of one that comes later, chunks, ms of a chunk, what it takes most of
+# threads of the first worker, of one that starts later, chunks, ms per chunk, its largest class
 RUNS = [(2, 0, 4, 1000, "cpu"), (4, 0, 4, 1300, "gil_wait"), (4, 0, 2, 1100, "network_wait"), (4, 4, 4, 1250, "storage_wait"), (0, 0, 4, 1500, "sleep")]
 
 
@@ -31,7 +31,7 @@ def fill(journal, threads, later, chunks, wall, most, events=EVENTS, file="/a.ro
     for i in range(chunks):
         worker = workers[i % len(workers)][0]
         times = {f"{c}_ns": 10**6 * (10 + 3 * j + i + (400 if c == most else 0)) for j, c in enumerate(CLASSES)}
-        start = 1000 + i * 10 + wall * (i // 4) + 600 * (i % len(workers))  # the later worker's are later
+        start = 1000 + i * 10 + wall * (i // 4) + 600 * (i % len(workers))  # those of the later worker start later
         journal.task(i // len(workers) + 1, f"work-{i}", start, start + wall, worker, prefix="work", thread=i + 1, flags=2, events=size, entrystart=i * size,
                      entrystop=(i + 1) * size, dataset="set", filename=file, treename="t", coffea_bytesread=10**6 * wall + i, coffea_processtime=0.2,
                      columns=columns, function="work", status=status, decompress_cpu_ns=10**6 * (i + 1), **times, **numbers)
@@ -79,7 +79,7 @@ def test_runs(made):
 
 
 def curve(metrics, scaling):
-    """Points of runs that differ in one and have the other in common; runs whose cores are unknown are no points."""
+    """Points of runs that differ in one number and agree in the other; a run whose cores are unknown is not a point."""
     one, other = ("total_cores", "num_chunks") if scaling else ("num_chunks", "total_cores")
     known = [m for m in metrics if m["total_cores"]]
     found = [m for m in known if any(m[other] == n[other] and m[one] != n[one] for n in known)]
@@ -95,7 +95,7 @@ def test_best_and_curves(made):
     found = compare([folder for folder, _ in made], "--json", "-")
     by_rate = sorted(metrics, key=lambda m: -m["event_rate_wall_khz"])
     assert [found["best"], found["next"]] == [m["run"] for m in by_rate[:2]] and by_rate[0]["k"] == 0
-    assert found["best_per_core"] is None  # the cores of one of them are unknown
+    assert found["best_per_core"] is None  # the cores of one run are unknown
     four = compare([folder for folder, _ in made[:4]], "--json", "-")
     assert four["best_per_core"] == max(metrics[:4], key=lambda m: m["event_rate_wall_khz"] / cores(m))["run"]
     points = curve(metrics, scaling=True)
@@ -119,11 +119,11 @@ def test_best_and_curves(made):
 
 @pytest.mark.parametrize("cause", [c for c in CLASSES if c != "cpu"])
 def test_cause(tmp_path, cause):
-    """The class that took most more is named; threads that idle less are none."""
+    """The class that grew most is named; threads that idle less are not a class."""
     for k, (threads, most) in enumerate(((2, "cpu"), (3, cause))):
         journal = frames.Journal(tmp_path / str(k) / "journal")
         fill(journal, threads, 0, 4, 1000, most)
-        for i in range(6 * k):  # so that no thread of the larger run has less to do
+        for i in range(6 * k):  # so that the threads of the larger run are just as busy
             journal.task(100 + i, f"other-{i}", 1000, 4799, b"a" * 16, prefix="other", thread=20 + i, status="erred")
         journal.write()
     found = compare([tmp_path / "0", tmp_path / "1"], "--json", "-")
@@ -191,7 +191,7 @@ def test_tables(made):
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0)])
 def test_fixed_and_changing_workers(tmp_path, order):
-    """The fastest of each kind, wherever it comes."""
+    """The fastest of each kind, whatever its position."""
     runs, metrics = [(2, 0, 4, 1000), (2, 0, 4, 1200), (4, 4, 4, 1100), (4, 4, 4, 1300)], []
     for k in order:
         journal = frames.Journal(tmp_path / str(k) / "journal")
@@ -224,7 +224,7 @@ def test_other_work(made, tmp_path, more, member, text):
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_per_core(tmp_path, order):
-    """4,000 events in 3.8 s on 4 cores, in 3.83 s on 1: the second did more with each of its cores."""
+    """4,000 events in 3.8 s on 4 cores, in 3.83 s on 1: the second run did more per core."""
     for k, (threads, wall) in enumerate(((4, 1000), (1, 1300))):
         journal = frames.Journal(tmp_path / str(k) / "journal")
         fill(journal, threads, 0, 4, wall, "cpu")
@@ -238,7 +238,7 @@ def test_per_core(tmp_path, order):
 
 
 def other(journal, chunk, **said):
-    """A run that is not like the others: one task of it, or two. It lies ahead, so that no worker has gone silent."""
+    """A run that differs from the others, with one task or two. It is in the future, so that no worker counts as silent."""
     journal.worker(b"a" * 16, host="node", pid=1, stack='{"nthreads": 2}', real_ns=time.time_ns() + 3600 * 10**9)
     if "start" in said:
         fields = {"attempt": 1, "key": "k", "key_hash": 1, "prefix": "work", "span": "span-1", "flags": 2, "status": "running", "start_boot_ns": frames.BOOT_NS}
@@ -266,7 +266,7 @@ def test_a_run_that_is_named_twice(made):
 
 
 def test_what_clocks_differ_by(tmp_path):
-    """Less than 1 % of the time that is not classified is 0, whatever its sign."""
+    """Unclassified time below 1 % of the time is shown as 0, whatever its sign."""
     for name in ("one", "two"):
         journal = frames.Journal(tmp_path / name)
         journal.worker(b"a" * 16)

@@ -1,5 +1,5 @@
-"""What a notebook shows of a run: findings, repr, the card and the charts, each against the run's JSON and what the program
-prints itself; and crema.preload() with programs that lack the library or do not load it."""
+"""What a notebook shows of a run: findings, repr, the card and the charts, each against the run's JSON and the program's own
+output; and crema.preload() with programs that lack the library or do not load it."""
 
 import copy
 import html
@@ -12,7 +12,7 @@ import sys
 
 import pytest
 import test_exports
-import test_reports  # knows where frames.py and browser.py are
+import test_reports  # sets the path to frames.py and browser.py
 import test_worker
 import browser
 import frames
@@ -86,7 +86,7 @@ def test_card(run):
 
 
 def test_card_in_a_browser(run, tmp_path):
-    """The page is drawn in its frame, and cannot reach the notebook around it."""
+    """The page is drawn in its frame, and cannot access the notebook around it."""
     (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8><title>cell</title>{run._repr_html_()}")
     with browser.Browser(tmp_path / "profile") as tab:
         tab.look()
@@ -102,7 +102,7 @@ def test_card_in_a_browser(run, tmp_path):
 
 
 def test_card_without_the_program(run, tmp_path):
-    """A run from a file has its findings only; a page that is too large is named."""
+    """A run from a file has only its findings; for a page that is too large the command is shown."""
     file = tmp_path / "run.json"
     file.write_text(json.dumps(run.json))
     card = crema.load(file)._repr_html_()
@@ -125,7 +125,7 @@ def plt():
 
 
 def bars(ax):
-    """{label: width, or the text in its place} by the axes' own labels."""
+    """{label: width, or the text in place of the bar} by the axes' own labels."""
     labels = {round(at): text.get_text() for at, text in zip(ax.get_yticks(), ax.get_yticklabels())}
     found = {labels[round(p.get_y() + p.get_height() / 2)]: p.get_width() for p in ax.patches}
     return found | {labels[round(t.get_position()[1])]: t.get_text().strip() for t in ax.texts}
@@ -174,7 +174,7 @@ def test_coffeas_own_tasks_have_their_names(plt, tmp_path):
     assert {text.get_text() for text in legend.get_texts()} == {"P", "apply", "preprocess", "send processor"}
     figure = legend.figure
     figure.canvas.draw()
-    assert legend.get_window_extent().y1 < legend.axes.get_window_extent().y0  # it hides no bar
+    assert legend.get_window_extent().y1 < legend.axes.get_window_extent().y0  # it covers no bar
     assert legend.get_window_extent().y0 >= 0
 
 
@@ -219,12 +219,12 @@ def test_without_matplotlib(run, monkeypatch):
 
 @pytest.fixture
 def clean(monkeypatch, tmp_path):
-    """os.environ as it was afterwards, without a library; the state directory is the test's."""
+    """os.environ, which is restored afterwards, without a library; the state directory is the test's."""
     for name in ("LD_PRELOAD", "CREMA", "CREMA_PROGRAM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("LD_PRELOAD", "")
-    (tmp_path / "plain").mkdir()  # the clone's own path may have a blank
+    (tmp_path / "plain").mkdir()  # the clone's own path may contain a space
     for name in ("crema", "libcrema.so", "crema-agent"):
         shutil.copy(BUILD / name, tmp_path / "plain")
     monkeypatch.setenv("CREMA_PROGRAM", str(tmp_path / "plain" / "crema"))

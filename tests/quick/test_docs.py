@@ -1,5 +1,5 @@
-"""The documents: links that lead somewhere, commands and options that exist, pictures that are small, lists that are as long as they
-are said to be."""
+"""The documents: links that lead somewhere, commands and options that exist, pictures that are small, lists with as many entries as
+the text states."""
 
 import json
 import re
@@ -15,7 +15,7 @@ WRITTEN = [file for file in DOCUMENTS if file.name not in ("options.md", "accura
 
 
 def anchors(text):
-    """GitHub's, of all headings."""
+    """GitHub's anchors of all headings."""
     titles = re.findall(r"^#+ (.*)$", text, re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -49,7 +49,7 @@ def commands(text):
 
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda f: f.name)
 def test_commands(file):
-    """A command that the program does not know, or an option that its help does not have."""
+    """Every command exists, and every option is in the command's help."""
     known = {}
     names = set(re.findall(r"^  ([a-z]+)  ", subprocess.run([PROGRAM, "--help"], capture_output=True, text=True).stdout, re.M))
     for command, options in commands(file.read_text()):
@@ -71,7 +71,7 @@ def test_glossary():
 
 
 def test_python_versions():
-    """README names the first and the last of the table."""
+    """README names the first and the last version of the table."""
     minors = re.findall(r"^PYTHON\((\d+),", (ROOT / "contract" / "pythons.def").read_text(), re.M)
     assert len(minors) >= 6 and f"CPython 3.{minors[0]} to 3.{minors[-1]}]" in (ROOT / "README.md").read_text()
 
@@ -90,7 +90,7 @@ def test_notebook_has_no_outputs():
 
 
 def test_summary_of_accuracy():
-    """The table and the line of counts against the rows below."""
+    """The table and the line of counts agree with the rows below."""
     head, *parts = re.split(r"^## ", (ROOT / "docs" / "accuracy.md").read_text(), flags=re.M)
     kinds = ("exact", "within", "not measurable", "not tried")
     counts, summary = {}, {}
@@ -113,7 +113,7 @@ def test_summary_of_accuracy():
                                       "It waits at each look.", "They hold so many bytes.", "idle for so long", "one stretch of bytes", "It gives back a number.",
                                       "heard of in the last 10 s", "no sign of life", "what it answers is wrong"])
 def test_wording_is_checked(tmp_path, sentence):
-    """check-tree rejects a planted sentence and no good one."""
+    """check-tree rejects a planted sentence, but no correct one."""
     (tmp_path / "good.md").write_text("The page is next to the agent. Dask reports 4 tasks, besides the merges; it looks at nothing else.\n")
     (tmp_path / "bad.md").write_text(sentence + "\n")
     check = [ROOT / "scripts" / "check-tree", "--words"]

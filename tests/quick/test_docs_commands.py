@@ -1,4 +1,4 @@
-"""Every shell command in the documents: run here over a recorded journal, or named with the test that runs it, or with the reason why
+"""Every shell command in the documents: run here over a recorded journal, or listed with the test that runs it, or with the reason why
 none does."""
 
 import os
@@ -18,7 +18,7 @@ from test_footers import cluster
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "man").glob("*.txt"))]
 WORDS = r"(?:crema|make|scripts/\S+|python3?|pip|sudo|ssh|apptainer|dask|\.venv/\S+)(?=\s|$)"
 INTEGRATION = ROOT / "tests" / "integration"
-# Commands that another test runs: (pattern, file, what that test has to contain).
+# Commands that another test runs: (pattern, file, text that the test must contain).
 ELSEWHERE = [
     (r"crema run -- dask worker tcp://scheduler:8786", "test_package.py", '"run", "--"'),
     (r"crema run -- python examples/tutorial\.py --step \d", "test_tutorial.py", "(crema run .* --step {step})"),
@@ -69,7 +69,7 @@ def test_the_lists_are_in_use():
 
 @pytest.fixture
 def home(made, tmp_path):  # noqa: F811
-    """A folder of a user with a recorded journal, at the places that the documents name."""
+    """A user's home with a recorded journal, in the places that the documents name."""
     for place in ("state/crema", "fixed-workers", "autoscaled", "front-1", "front-2"):
         shutil.copytree(made.journal, tmp_path / place / "journal")
     (tmp_path / "analysis.py").write_text("print('analysis')\n")
@@ -83,7 +83,7 @@ def shell(command, folder, env):
 
 
 def collected(command, folder, env):
-    """A collector at ports of its own: up, with a token, until it is told to stop."""
+    """A collector on its own ports, with a token, running until it is stopped."""
     ports = [cluster.free_port(), cluster.free_port()]
     added = f"exec {command} --listen 127.0.0.1:{ports[0]} --http 127.0.0.1:{ports[1]}"
     running = subprocess.Popen(["bash", "-euc", added], cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
@@ -114,7 +114,7 @@ def test_command(command, home, made):  # noqa: F811
     command = command.replace("/shared/a", f"{folder}/fixed-workers").replace("/shared/b:7c2e", f"{folder}/autoscaled:{run}")
     known = iter([run, f"{folder}/autoscaled"])
     command = re.sub(r"\b20\d{6}-\d{6}-[0-9a-f]{4}\b|\b7e2c\b|\b1f90\b|\bRUN\b", lambda m: next(known), command)
-    if command.startswith("crema token"):  # which a collector makes
+    if command.startswith("crema token"):  # the token is made by a collector
         collected("crema collect", folder, env)
     done = shell(command, folder, env)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
-"""`crema doctor` and the workers of two users: each sees its own, and --all-users shows all of them. In a namespace of processes of its own,
-because root's doctor would ask the collectors of the workers that other tests run."""
+"""`crema doctor` and the workers of two users: each sees its own, and --all-users shows all of them. In a separate PID namespace,
+because root's doctor would contact the collectors of the workers that other tests run."""
 
 import json
 import os
@@ -16,13 +16,13 @@ MADE = ["unshare", "--pid", "--fork", "--mount-proc"]
 
 
 def worker(uid):
-    """A process of that user that is `dask worker --no-nanny` by its words."""
+    """A process of that user whose command line is that of `dask worker --no-nanny`."""
     return subprocess.Popen(["python", "-c", "echo ready; read line", "dask", "worker", "--no-nanny"], executable="/bin/bash", user=uid, group=uid,
                             extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
 
 
 def agent(uid):
-    """An agent of that user, which outlives its worker: by its name and by what it has mapped."""
+    """An agent of that user, which outlives its worker: recognized by its name and its mapped file."""
     hold = ("import mmap, sys, tempfile\nwith tempfile.NamedTemporaryFile(prefix='crema-', dir='/dev/shm') as shm:\n  shm.write(bytes(4096))\n  shm.flush()\n"
             "  held = mmap.mmap(shm.fileno(), 4096)\nprint('ready', flush=True)\nsys.stdin.readline()")
     return subprocess.Popen(["/opt/crema/crema-agent", "-c", hold], executable="/usr/bin/python3", user=uid, group=uid, extra_groups=[],
@@ -30,9 +30,9 @@ def agent(uid):
 
 
 def doctor(home, uid, *args):
-    """The ids of the workers that it names, and the text of its lines."""
+    """The pids of the reported workers, and the text of the lines."""
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "CREMA_COLLECTOR": "dir:/nowhere"}
-    with open(CREMA, "rb") as program:  # its folder may be closed to others
+    with open(CREMA, "rb") as program:  # other users may have no access to its folder
         done = subprocess.run([f"/proc/self/fd/{program.fileno()}", "doctor", "--json", *args], env=env, user=uid, group=uid, extra_groups=[], cwd="/",
                               pass_fds=[program.fileno()], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     assert done.stdout, done.stderr

@@ -1,5 +1,5 @@
 """Reports of the run of test_reports.py with hosts, long waits, histories and overlapping tasks: the trace, the page, the
-measurement, lists and the tables of text, each against what was put into the journal."""
+measurement, lists and the text tables, each against the contents of the journal."""
 
 import datetime
 import ast
@@ -11,7 +11,7 @@ import sys
 from itertools import takewhile
 
 import pytest
-import test_reports  # knows where frames.py is
+import test_reports  # sets the path to frames.py
 import frames
 from test_reports import COUNTS, FILE, PARTS, PROBES, SHOWN, TIMES, WORKERS, as_bytes, as_seconds, at, number, task_values
 
@@ -68,11 +68,11 @@ def fill(journal):
         journal.message([11, {"boot_ns": at(4001), "tasks_started": 4, "tasks_done": 3, "blocked": BLOCKED if not k else None, **AMOUNTS,
                               "notes": [] if k else ["no perf events"], "shared_network_read_bytes": 3000 + k, "shared_network_write_bytes": 500,
                               **test_reports.REFUSED, **last(k)}], worker)
-    journal.task(4, "work-5", 2500, 3100, first, prefix="work", flags=test_reports.CHUNK, **task_values(5))  # beside the one of 2000 to 2900
+    journal.task(4, "work-5", 2500, 3100, first, prefix="work", flags=test_reports.CHUNK, **task_values(5))  # overlaps the one from 2000 to 2900
 
 
 class Made:
-    """The run's report in all forms."""
+    """The run's report in all formats."""
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def events(made, phase, **more):
 
 
 def since_origin(ms):
-    """Microseconds: the trace begins a second before the first task."""
+    """Microseconds: the trace starts a second before the first task."""
     return pytest.approx(10**6 + 1000 * ms, abs=1)
 
 
@@ -137,7 +137,7 @@ def test_trace_attempts(made):
 
 
 def rates_of(value, ends):
-    """Differences of the totals (None: not known) over their times, as of the first worker; then 0."""
+    """Differences of the totals (None: unknown) over their times, as for the first worker; then 0."""
     points = [(ms, value(p)) for p, ms in enumerate((*HISTORY_AT, ends))]
     found = [(a, (y - x) / (b - a) * 1000) for (a, x), (b, y) in zip(points, points[1:])]
     return [*found, (ends, 0)]
@@ -225,7 +225,7 @@ def test_measurement_rest(made):
              "disk-read": ("bytes", sum(g["storage_read_bytes"] for g in given)), "disk-write": ("bytes", sum(g["storage_write_bytes"] for g in given)),
              "thread-cpu": ("seconds", 1.5 + 2.5)}
     assert found["raw_span_metrics"] == {f"('execute', 'work', '{name}', '{unit}')": near(v) for name, (unit, v) in spans.items()}
-    order = [ast.literal_eval(key) for key in found["raw_span_metrics"]]  # of one activity the plots keep the last: its bytes
+    order = [ast.literal_eval(key) for key in found["raw_span_metrics"]]  # of one activity the plots keep the last entry: its bytes
     assert order == sorted(sorted(order, key=lambda names: names[3], reverse=True), key=lambda names: names[:3])
     assert (config["run"], config["spans"]) == (made.json["run"], [test_reports.SPAN])
     assert config["workers"] == [{"worker": f"tcp://w{k}:1", "host": "node", "nthreads": 2, "memory_limit_bytes": 9 * 10**6, "python": f"3.1{k}",
@@ -246,11 +246,11 @@ def test_bytes_by_dataset_and_columns(made):
         assert row["chunks"] == len(which) and row["requested_bytes"] == sum(g["coffea_bytesread"] for g in given)
         assert {name: row[name] for name in names} == {name: sum(g[name] for g in given) for name in names}
         assert row["requested_amplification"] == near(row["requested_bytes"] / row["basket_bytes"])
-        assert row["outside_basket_bytes"] is row["read_amplification"] is None  # they mapped some
+        assert row["outside_basket_bytes"] is row["read_amplification"] is None  # they mapped some bytes
 
 
-# Of three samples 0.6, 1.6 and 2.6 s after the start, or three words of Dask a tenth earlier, the nearest to 0, 0.5 ... 3.5 and
-# 3.95 s; where two are as near, either.
+# The nearest of three samples 0.6, 1.6 and 2.6 s after the start, or of three messages of Dask a tenth earlier, to 0, 0.5 ... 3.5 and
+# 3.95 s; if two are equally near, either.
 NEAREST = {"sample": "000112222", "probe": ("0", "0", "01", "1", "12", "2", "2", "2", "2"), "seen": ("0", "0", "0", "01", "1", "12", "2", "3", "3")}
 
 
@@ -270,7 +270,7 @@ def test_measurement_tracking(made):
             assert value in [values[int(k)] for k in of], name
         assert all(isinstance(value, float if name in ("worker_cpu", "worker_occupancy", "worker_last_seen") else int) for _, value in told), name
         assert set(found[name]) == ({"tcp://w0:1", "tcp://w1:1"} if name == "worker_last_seen" else {"tcp://w0:1"})
-    # the other one was sampled once, at the end: a second and a half around it
+    # the other worker was sampled once, at the end: it counts within a second and a half
     assert [(round(datetime.datetime.fromisoformat(t).timestamp() - base, 3), v) for t, v in found["worker_last_seen"]["tcp://w1:1"]] == [
         (t, pytest.approx(base + 3.501, abs=1e-5)) for t in (2.5, 3, 3.5, 3.95)]
     assert set(found) == {*series, "worker_counts", "estimated"} and found["estimated"] == ["worker_active_tasks", "worker_occupancy"]
@@ -278,7 +278,7 @@ def test_measurement_tracking(made):
 
 
 def test_measurement_counts():
-    """A step is two moments, a microsecond apart; what is told twice is there once."""
+    """A step is two points, a microsecond apart; duplicates appear once."""
     def at_(second, n):
         return {"timestamp": f"2026-11-18T11:06:{second:02}.000000+00:00", "worker_count": n}
 
@@ -288,7 +288,7 @@ def test_measurement_counts():
     assert write_folder.counts([]) == {}
 
 
-# Long waits, hosts, and what is complete
+# Long waits, hosts, and completeness
 
 def test_long_waits(made):
     seconds = {"calls": sum(BLOCKED["calls"].values()), "ns": sum(BLOCKED["ns"].values())}
@@ -366,13 +366,13 @@ def test_completeness(made):
 
 
 def test_activities(made):
-    """What Dask measured by worker."""
+    """Dask's own activities by worker."""
     found = {name: worker["activities"] for name, worker in made.json["metrics"]["per_worker"].items()}
     assert found == {f"tcp://w{k}:1": {"thread-cpu": {"seconds": 1.5 + k}} for k in range(2)}
 
 
 def test_findings(made):
-    """Each remark's evidence; a wait names what is known of its cause."""
+    """The evidence of each finding; a wait names its cause as far as it is known."""
     given = [task_values(i) for i in COUNTED]
     seconds = {t: sum(g[f"{t}_ns"] for g in given) / 1e9 for t in TIMES}
     cpu = seconds["cpu"] + sum(g["pool_cpu_ns"] for g in given) / 1e9
@@ -496,10 +496,10 @@ def test_page(made):
                        "cpu_seconds_per_event": near(cpu / events), "read_amplification": None, "classes": of(which), **sums}
 
 
-# Tables of text
+# Text tables
 
 def tables_of(made):
-    """{title: rows of cells}; a cell ends where there are two blanks."""
+    """{title: rows of cells}; two spaces end a cell."""
     lines = made.printed.splitlines()
     return {line.strip(): [re.split(r" {2,}", row.strip()) for row in takewhile(str.strip, lines[i + 1:])]
             for i, line in enumerate(lines) if line and not line.startswith(" ")}
@@ -533,7 +533,7 @@ def human(value, kind):
 
 
 def row(label, *cells):
-    """label, then (value, kind) or a text; what is empty is no cell."""
+    """A label, then (value, kind) or a text for each cell; an empty text is not a cell."""
     return [label, *(cell if isinstance(cell, str) else human(*cell) for cell in cells)]
 
 

@@ -1,4 +1,4 @@
-"""`crema follow`: each record of a journal once, whatever stops; against the journal's bytes as msgpack reads them."""
+"""`crema follow`: each record of a journal once, whatever stops; against the journal's bytes as decoded by msgpack."""
 
 import json
 import math
@@ -13,7 +13,7 @@ import zlib
 
 import msgpack
 import pytest
-import test_footers  # knows where those of the integration tests are
+import test_footers  # sets the path to the integration tests' modules
 import cluster
 from frames import BASE_NS, BOOT_NS, DATA, FILE_HEADER, HELLO, NOTE, TASK_END, Journal, frame, sealed
 
@@ -38,7 +38,7 @@ def journal(tmp_path):
 
 
 class Grown:
-    """Segments that grow, a frame at a time; some frames are there twice, and some hellos say something else."""
+    """Segments that grow by one frame at a time; some frames are duplicated, and some hellos have other contents."""
 
     def __init__(self, folder, seed=3):
         self.folder, self.random, self.seq, self.segment, self.ids = folder, random.Random(seed), 0, BASE_NS, set()
@@ -67,7 +67,7 @@ class Grown:
             self.next()
 
     def whole(self, data):
-        """The lines, after a look whether each record is there once and in order."""
+        """The lines, after checking that each record is there once and in order."""
         found = lines(data)
         ids = [line["id"] for line in found]
         tasks = [line["record"]["attempt"] for line in found if line["message"] == "TASK_END"]
@@ -100,7 +100,7 @@ def test_a_line_says_what_the_record_says(journal, tmp_path):
     journal.message([99, {"new": 1}])
     journal.message([98, 1, 2])
     journal.message("no message")
-    journal.message([TASK_END, 1, 5, 6, *[None] * 200], OTHER)  # whose hello is not there
+    journal.message([TASK_END, 1, 5, 6, *[None] * 200], OTHER)  # its hello is missing
     journal.frames.append(frame(NOTE, {"time_ns": 5, "event": "start", "text": "t"}))
     journal.frames.append(sealed(DATA, b"\xc1garbage", WORKER, 90, 1))
     journal.frames.append(sealed(DATA, b"not zlib", WORKER, 91, 1, flags=1, raw_bytes=50))
@@ -122,7 +122,7 @@ def test_a_line_says_what_the_record_says(journal, tmp_path):
 
 
 def test_goes_on_behind_any_record(tmp_path):
-    """The last line may hold what JSON's readers stumble over: integers of 64 bits, NULs, 4 MB."""
+    """The last line may contain what breaks JSON parsers: 64-bit integers, NULs, 4 MB."""
     made, out = Grown(tmp_path), tmp_path / "out.jsonl"
     for value in (2**64 - 1, -2**63, "a\x00b", 0.1, "\u20ac" * 600_000, [[[[[[[]]]]]]], {"k" * 300: 1}, b"x" * 1_000_000):
         made.put(sealed(DATA, zlib.compress(msgpack.packb([[12, {"x": value}]])), WORKER, made.seq, 1, flags=1, raw_bytes=len(msgpack.packb([[12, {"x": value}]]))))
@@ -143,7 +143,7 @@ def test_text_that_is_no_text(journal, tmp_path):
 
 
 def test_killed_at_any_time(tmp_path):
-    """SIGKILL while the journal grows, with half a line at the end now and then, as a full disk or a power cut leaves it."""
+    """SIGKILL while the journal grows, sometimes with half a line at the end, as after a full disk or a power failure."""
     made, out, chance = Grown(tmp_path), tmp_path / "out.jsonl", random.Random(5)
     for i in range(12):
         process = started(tmp_path, "--to", out)
@@ -195,7 +195,7 @@ def test_segments_that_go(tmp_path):
     for path in sorted((tmp_path / "journal").iterdir())[:-1]:
         path.unlink()
     assert "segments of the journal were dropped before all of their records had been followed" in follow(tmp_path, "--to", out).stderr.decode()
-    found = lines(out.read_bytes())  # nothing was in them that had not been followed; the hello's first copy is not known any more
+    found = lines(out.read_bytes())  # all of their records had been followed; the hello's first copy is no longer known
     (again,) = [line for line in found[1:] if line["id"] == found[0]["id"]]
     out.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in found if line is not again))
     made.whole(out.read_bytes())
@@ -240,7 +240,7 @@ def test_a_reader_that_has_seen_enough(tmp_path):
 
 
 class Receiver:
-    """Takes lines of one connection after the other, and hangs up after so many bytes."""
+    """Accepts lines from one connection after the other, and closes each after a number of bytes."""
 
     def __init__(self, family, address, hang_up):
         self.socket, self.data, self.hang_up, self.open = socket.socket(family), [], hang_up, True
@@ -266,7 +266,7 @@ class Receiver:
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
 def test_socket(tmp_path, family):
-    """What the receiver has not read when it hangs up was acknowledged by its kernel; here it reads all until then."""
+    """Lines that the receiver has not read when it closes are lost, as its kernel acknowledged them; here it reads everything before."""
     made, address = Grown(tmp_path), ("127.0.0.1", cluster.free_port()) if family == socket.AF_INET else str(tmp_path / "socket")
     to = f"tcp:127.0.0.1:{address[1]}" if family == socket.AF_INET else f"unix:{address}"
     there = Receiver(family, address, [])
@@ -274,7 +274,7 @@ def test_socket(tmp_path, family):
     for _ in range(40):
         made.grow()
     cluster.wait_until(lambda: made.ids <= {line["id"] for line in there.whole_lines()}, "all lines", 60)
-    time.sleep(1.5)  # it is noted
+    time.sleep(1.5)  # the position is stored
     ended(process, signal.SIGKILL)
     before = len(there.whole_lines())
     for _ in range(10):
@@ -295,7 +295,7 @@ def test_socket(tmp_path, family):
 
 
 def test_a_slow_receiver_is_noted_meanwhile(tmp_path):
-    """Never idle, and still a stop costs no more than what a second took."""
+    """It is never idle, and still stopping it repeats no more than the lines of a second."""
     made, port = Grown(tmp_path), cluster.free_port()
     for _ in range(2000):
         made.grow()

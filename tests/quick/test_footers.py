@@ -1,4 +1,4 @@
-"""Footers of segments: reports by them are those of the segments, whatever lies in the folder of footers, and open only
+"""Footers of segments: reports that use them equal those of the segments, whatever the folder of footers contains, and open only
 the segments of their runs."""
 
 import json
@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-import test_live_numbers  # knows where those of the integration tests are
+import test_live_numbers  # sets the path to the integration tests' modules
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
 import cluster
@@ -19,14 +19,14 @@ SELECTED = ("--read-whole", "1")
 
 
 def padding(n):
-    """n kB that no reader looks into."""
+    """n kB that no reader interprets."""
     def fill(made):
         made.message([99, {"padding": os.urandom(500 * n).hex()}])
     return fill
 
 
 def dask(age, seconds):
-    """What a worker's Dask did so far, in the span and outside of any."""
+    """Dask's measurements on a worker so far, in the span and outside any span."""
     def fill(made):
         digests = [["execute", "span-b", "analyse", "thread-cpu", "seconds", seconds],
                    ["get-data", None, None, "serialize", "seconds", 2 * seconds]]
@@ -56,8 +56,8 @@ def second(age):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """Five runs of six segments: one of three spans; one that goes on in the next segment, whose last row and wait come a
-    day later; a task that begins in one segment and ends in the next."""
+    """Five runs in six segments: one of three spans; one that continues in the next segment, whose last row and wait come a
+    day later; a task that starts in one segment and ends in the next."""
     made = Store(tmp_path_factory.mktemp("footers"))
     t = 4 * DAY
     scatter = {"prefix": "lambda", "flags": 0, "events": None, "seconds": 1}
@@ -96,12 +96,12 @@ def totals_file(store):
 
 
 def known(store):
-    """The runs that have their totals."""
+    """The runs with stored totals."""
     return [map["run"] for type, map in read(totals_file(store)) if type == RUN_TOTALS] if totals_file(store).exists() else []
 
 
 def said(store, *options):
-    """All runs, by three commands each, without what a report says of now."""
+    """All runs, by three commands each, without the parts of a report that depend on the current time."""
     listed = json.loads(store.crema("report", "--list", "--json", "-", *options).stdout)["runs"]
     made = [listed]
     for run in listed:
@@ -115,7 +115,7 @@ def said(store, *options):
 
 @pytest.fixture(scope="module")
 def truth(store, tmp_path_factory):
-    """By the segments."""
+    """The reports made from the segments."""
     alone = store.copy(tmp_path_factory.mktemp("alone"))
     shutil.rmtree(alone.dir / "footers")
     made = said(alone, *SELECTED)
@@ -169,7 +169,7 @@ def swapped(store):
 
 
 def foreign(store):
-    """A segment in the place of each, and no frames at all."""
+    """A segment in place of each footer, or no frames at all."""
     for path in footers(store):
         path.write_bytes((store.journal / path.name).read_bytes())
     footers(store)[0].write_bytes(b"CREM" * 50)
@@ -195,7 +195,7 @@ def test_reports_are_those_of_the_segments(store, truth, tmp_path, done):
 
 
 def test_what_a_selection_does_not_read_is_unknown(store):
-    """The probes of these runs are hours away: only whole reading has them, and nothing else says another number."""
+    """The probes of these runs are hours away: only reading the whole journal includes them, and no other number differs."""
     for run in ("span-a", "span-b", "span-c", "span-d", "span-e"):
         whole, selected = (json.loads(store.crema("report", "--run", run, "--json", "-", *options).stdout)["metrics"] for options in ((), SELECTED))
         differ = {name for name in whole if whole[name] != selected[name] and selected[name] is not None}
@@ -204,7 +204,7 @@ def test_what_a_selection_does_not_read_is_unknown(store):
 
 
 def test_a_segment_that_is_another_by_now(store, tmp_path):
-    """It got more, or ends otherwise: its footer is stale, and what it holds now is reported."""
+    """It grew, or ends differently: its footer is stale, and its current contents are reported."""
     other = store.copy(tmp_path)
     path = segments(other)[1]
     more = other.segment(0, tasks(3 * DAY - 200, "span-b", n=1, first=17, read=1))
@@ -217,7 +217,7 @@ def test_a_segment_that_is_another_by_now(store, tmp_path):
 
 
 def test_only_the_segments_of_a_run_are_opened(store, truth, tmp_path):
-    """The first and the last are damaged before their last 4 KiB, which only reading them shows."""
+    """The first and the last segment are damaged before their last 4 KiB, which only reading them shows."""
     other = store.copy(tmp_path)
     for path in (segments(other)[0], segments(other)[5]):
         damage(path, 3000)
@@ -230,7 +230,7 @@ def test_only_the_segments_of_a_run_are_opened(store, truth, tmp_path):
 
 
 def test_the_list_opens_no_segment_of_runs_that_are_over(store, truth, tmp_path):
-    """Each is damaged where only reading it shows. A run that has got a record more is read."""
+    """Each is damaged where only reading it shows it. A run with an additional record is read."""
     other = store.copy(tmp_path)
     for path in segments(other)[:6]:
         damage(path, 3000)
@@ -243,7 +243,7 @@ def test_the_list_opens_no_segment_of_runs_that_are_over(store, truth, tmp_path)
 
 
 def test_totals_of_another_version(store, truth, tmp_path):
-    """Its metrics may have been others."""
+    """Its metrics may have been computed differently."""
     other = store.copy(tmp_path)
     runs = [map for type, map in read(totals_file(other)) if type == RUN_TOTALS]
     for map in runs:
@@ -256,7 +256,7 @@ def test_totals_of_another_version(store, truth, tmp_path):
 
 
 def test_segments_with_samples_of_a_run(tmp_path):
-    """A segment that has none of its records, but what was sampled while it ran or a minute around it, is opened; one of
+    """A segment without the run's records, but with samples from the run's time or a minute around it, is opened; one of
     another day is not."""
     made = Store(tmp_path)
     t = 3 * DAY
@@ -287,8 +287,8 @@ def test_segments_with_samples_of_a_run(tmp_path):
 
 
 def test_samples_at_both_ends_of_a_run(tmp_path):
-    """Of 400 s, with another run 200 s later: what was sampled from long before until it began, and at its end, which only the
-    last task's record says. Of a time between the runs nothing is opened."""
+    """A run of 400 s, with another run 200 s later: samples from long before it until it started are read, and those at its end, which only
+    the last task's record gives. No segment from the time between the runs is opened."""
     made = Store(tmp_path)
     t = 3 * DAY
     made.segment(t + 400, samples(t + 300, 280), padding(20))
@@ -305,8 +305,8 @@ def test_samples_at_both_ends_of_a_run(tmp_path):
 
 
 def test_a_note_tells_that_workers_are_silent(tmp_path):
-    """The collector's own entry, a minute after what the worker said last; both lie ahead, so that now says nothing. Its
-    footer holds the latest of several."""
+    """The collector's own entry, a minute after the worker's last record; both are in the future, so that the current time does not matter. The
+    footer has the latest of several notes."""
     def note(age):
         return lambda made: made.frames.append(frame(NOTE, {"time_ns": made.real_ns + (10 * DAY - age) * 10**9, "event": "start", "text": ""}))
 
@@ -335,7 +335,7 @@ def test_a_note_tells_that_workers_are_silent(tmp_path):
 
 
 def test_totals_that_came_late(tmp_path):
-    """Those of an agent that was cut off come after later ones: the latest by their time are valid, in a footer too."""
+    """Totals of an agent that was disconnected arrive after later ones: those with the latest time are valid, also in a footer."""
     made = Store(tmp_path)
     t = 3 * DAY
     made.segment(t + 1, second(t), tasks(t, "span-r", n=4, first=1), padding(20))
@@ -377,7 +377,7 @@ def test_footers_of_no_segment_go(store, tmp_path):
 
 
 def test_the_folder_is_there_when_it_is_needed(store, tmp_path):
-    """Runs are dropped by their totals, though the child that writes footers has not made their folder yet."""
+    """Runs are dropped by their totals, even if the child that writes footers has not created the folder yet."""
     other = store.copy(tmp_path)
     shutil.rmtree(other.dir / "footers")
     late = ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", "trace=mkdir,mkdirat", "-e", "inject=mkdir,mkdirat:delay_enter=300000"]
@@ -387,7 +387,7 @@ def test_the_folder_is_there_when_it_is_needed(store, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written(store, tmp_path):
-    """Reports go on by the segments, and one line says why."""
+    """Reports continue to use the segments, and one line gives the reason."""
     other = store.copy(tmp_path)
     shutil.rmtree(other.dir / "footers")
     (other.dir / "footers").write_text("in the way")
@@ -397,8 +397,8 @@ def test_a_folder_that_cannot_be_written(store, tmp_path):
 
 
 def test_a_task_that_ends_in_the_next_segment(tmp_path):
-    """The survey keeps the first task of a run, and its footer says that it is under way; the next one keeps another. The
-    run that follows is not concurrent with it. All of it lies ahead, so that no worker has gone silent."""
+    """The survey keeps the first task of a run, and the footer marks it as running; the next footer has another task. The
+    run that follows is not concurrent with it. All times are in the future, so that no worker counts as silent."""
     made = Store(tmp_path)
     made.segment(-1000, begun(-1000, "span-x", 1))
     made.segment(-1010, tasks(-999, "span-x", n=1, first=2, seconds=20), tasks(-1000, "span-x", n=1, first=1, seconds=30))

@@ -1,5 +1,5 @@
-"""Tasks that hang in a real worker's process, each in another way: what the agent sends, live.json and `crema stuck` name the call and
-what it waits for, within two looks. The truth is what the job put in."""
+"""Tasks that hang in a real worker's process, each in another way: the agent's messages, live.json and `crema stuck` name the call and
+what it waits for, within two rounds of the agent. The truth comes from the job."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import test_agent_life
-import test_live_numbers  # knows where those of the integration tests are
+import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
@@ -23,7 +23,7 @@ import venvs
 HERE = Path(__file__).resolve().parent
 TASKS = ["silent_server", "silent_server_with_timeout", "fifo_open", "fifo_read", "semaphore", "lock_one", "lock_two", "endless", "child",
          "not_intercepted", "imports", "xrootd", "short"]
-LOOKS_SECONDS = 2  # a task counts from its first second on, and the next look is a second away at most
+LOOKS_SECONDS = 2  # a task counts after its first second, and the agent's next round is at most a second away
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ LINES = {"silent_server": "urlopen(f\"http://127.0.0.1:{port}/a.root\")", "silen
 
 
 def test_the_line_of_each(hanging):
-    """The user's own, below which there may be frames of the standard library."""
+    """The line of the user's own code; inside it there may be frames of the standard library."""
     source = (HERE / "stuck_job.py").read_text().splitlines()
     for name, words in LINES.items():
         line = next(i for i, text in enumerate(source, 1) if words in text)
@@ -120,7 +120,7 @@ def test_a_cycle_has_two_locks(hanging):
 
 
 def test_for_how_long(hanging):
-    """From the call's own start, which is the task's but for what came before it; of a call that is not intercepted since the first look."""
+    """Since the call's own start, which is the task's plus what came before the call; for a call that is not intercepted, since it was first seen."""
     for name, row in hanging.rows.items():
         if name in ("endless", "not_intercepted"):
             continue
@@ -138,11 +138,11 @@ def test_the_command_names_them(hanging):
     assert f"worker w-1 tcp://10.1.1.1:4001, pid {hanging.pid} on " in text["xrootd"]
     assert "secret" not in hanging.stuck.stdout
     assert all(f"    at {hanging.rows[key]['line']}\n" in p + "\n" for key, p in text.items() if key != "endless")
-    assert paragraphs[-1].split("\n")[0].endswith("  endless")  # it waits for nothing: the last
+    assert paragraphs[-1].split("\n")[0].endswith("  endless")  # it waits for nothing, so it is the last
 
 
 def test_top_names_the_longest(hanging):
-    """The last column, in place of shares of waits that are not over yet."""
+    """In the last column, instead of shares of waits that have not ended yet."""
     row = next(row for row in hanging.live["worker_rows"] if row["pid"] == hanging.pid)
     longest = max((r for r in hanging.live["doing"] if r["call"]), key=lambda r: max(r["call_seconds"] or 0, r["place_seconds"] or 0))
     assert row["call"]["call"] == longest["call"] and row["call"]["object"] == longest["object"]
@@ -150,7 +150,7 @@ def test_top_names_the_longest(hanging):
 
 
 def test_lines_of_other_pythons(tmp_path):
-    """All at once, each with its own layout of frames."""
+    """All at the same time; each version has its own layout of frames."""
     others = {version: venvs.interpreter(version) for version in venvs.each()}
     others = {version: path for version, path in others.items() if path}
     source = (HERE / "stuck_job.py").read_text().splitlines()

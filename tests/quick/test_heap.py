@@ -1,4 +1,4 @@
-"""What malloc holds of a worker's memory (heap_job.py), as its agent reads it, against what malloc_trim(0) returns there."""
+"""What malloc holds of a worker's memory (heap_job.py), as read by its agent, against what malloc_trim(0) returns."""
 
 import json
 import os
@@ -21,12 +21,12 @@ def run(folder, way="both", **environment):
 
 
 def seen(found, window):
-    """Samples within it whose heaps were read; a look begins within its second."""
+    """Samples in the window whose heaps were read; a reading starts within its second."""
     return [s for s in found["sample"] if s["heap_bytes"] is not None and window[0] + 10**9 <= s["boot_ns"] <= window[1]]
 
 
 def jemalloc(folder):
-    """A library of its name is mapped."""
+    """A library with jemalloc's name is mapped."""
     library = folder / "libjemalloc.so.2"
     subprocess.run(["cc", "-shared", "-o", library, "-x", "c", os.devnull], check=True)
     return run(folder, "trimmed", LD_PRELOAD=f"{test_lines.test_worker.BUILD / 'libcrema.so'}:{library}")
@@ -34,7 +34,7 @@ def jemalloc(folder):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """{name: (what it said, its records, its folder)}, all at once: they mostly sleep."""
+    """{name: (the job's output, its records, its folder)}, all at the same time: they mostly sleep."""
     ways = {"both": run, "held": lambda folder: run(folder, "held"), "trimmed": lambda folder: run(folder, "trimmed"),
             "off": lambda folder: run(folder, "trimmed", CREMA_HEAP="off"), "jemalloc": jemalloc}
     folders = {name: tmp_path_factory.mktemp(name) for name in ways}
@@ -61,7 +61,7 @@ def test_what_would_come_back(measured):
 
 
 def test_the_parts_are_the_resident_set(measured):
-    """Of one reading of status; the resident set is of another moment."""
+    """The parts are from one reading of status; the resident set is from another moment."""
     told, found, _ = measured
     for sample in seen(found, told["held"]):
         parts = sample["rss_anon_bytes"] + sample["rss_file_bytes"] + sample["rss_shmem_bytes"]
@@ -70,7 +70,7 @@ def test_the_parts_are_the_resident_set(measured):
 
 
 def test_the_report(measured):
-    """The parts when the resident set was largest, and what stayed: nothing, since the task trimmed its heap half way."""
+    """The parts when the resident set was largest, and what was kept: nothing, as the task trimmed its heap half way."""
     told, found, folder = measured
     report = json.loads(test_lines.report(folder, "--json", "-"))
     (row,) = report["worker_memory"]
@@ -83,7 +83,7 @@ def test_the_report(measured):
 
 
 def test_the_advice(runs):
-    """What is held all the time is a finding, and is none with malloc_trim(0) as the advice has it."""
+    """Memory that is held all the time is a finding, and is none after malloc_trim(0) as advised."""
     found = {way: json.loads(test_lines.report(runs[way][2], "--json", "-")) for way in ("held", "trimmed")}
     (finding,) = [f for f in found["held"]["findings"] if f["id"] == "allocator_holds"]
     kept = next(e["value"] for e in finding["evidence"] if e["name"] == "kept_bytes")
@@ -96,11 +96,11 @@ def test_the_advice(runs):
 def test_off(runs):
     _, found, _ = runs["off"]
     assert found["sample"] and all(s["heap_bytes"] is s["heap_free_bytes"] is s["heap_returnable_bytes"] is None for s in found["sample"])
-    assert any(s["rss_file_bytes"] for s in found["sample"])  # the last one may be of a process that has just ended
+    assert any(s["rss_file_bytes"] for s in found["sample"])  # the last sample may be from a process that has just ended
 
 
 def test_another_allocator_is_unknown(runs):
-    """Nothing is known of the heaps, and the report has the reason."""
+    """Nothing is known about the heaps, and the report gives the reason."""
     _, found, _ = runs["jemalloc"]
     assert found["sample"] and all(s["heap_bytes"] is None for s in found["sample"])
     assert "what malloc holds is unknown: malloc is jemalloc's" in found["totals"][-1]["notes"]

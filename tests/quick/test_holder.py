@@ -1,5 +1,5 @@
-"""Who holds the interpreter lock while others wait for it: a job that holds it on known lines, for times that its own clock saw
-(holder_job.py), on every Python that is here with CREMA_ALL_CELLS=1."""
+"""Who holds the interpreter lock while others wait for it: a job that holds it on known lines, for times measured by its own clock
+(holder_job.py), with CREMA_ALL_CELLS=1 on every Python of this machine."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def test_each_line_has_what_it_held(run):
     held = {row["line"]: row["held_gil_seconds"] for row in stacks["lines"] if row["held_gil_seconds"]}
     wrong = sum(seconds for line, seconds in held.items() if line not in spent)
     assert wrong <= 0.01 * stacks["held_gil_seconds"], held
-    looks = sum(row["samples"] for row in stacks["stacks"] if row["gil_wait_seconds"]) / 2  # two wait at once
+    looks = sum(row["samples"] for row in stacks["stacks"] if row["gil_wait_seconds"]) / 2  # two tasks wait at a time
     for line, seconds in spent.items():
         truth = seconds / sum(spent.values())
         assert held[line] / stacks["held_gil_seconds"] == pytest.approx(truth, abs=2 * 1.96 * (truth * (1 - truth) / looks) ** 0.5), (line, held, spent)

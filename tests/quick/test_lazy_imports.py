@@ -1,4 +1,4 @@
-"""Lazy imports (PEP 810): what a module is patched for is patched when its first user gets it, in a task or before."""
+"""Lazy imports (PEP 810): a module is patched when it is first used, in a task or before."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import spool
-import test_live_numbers  # knows where those of the integration tests are
+import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))

@@ -1,5 +1,5 @@
-"""CPU and waits by line of Python: a job whose lines, proportions and clocks are known (lines_job.py), on every Python that is here. What
-the agent sampled is compared with what the job's own clocks saw, within the error that the report states."""
+"""CPU and waits by line of Python: a job whose lines, proportions and clocks are known (lines_job.py), on every Python of this machine. The
+agent's samples are compared with the job's own clocks, within the error that the report states."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import pprof_file
 import pytest
 import spool
-import test_live_numbers  # knows where those of the integration tests are
+import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
@@ -25,7 +25,7 @@ HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2
 JOB = HERE / "lines_job.py"
 CLASSES = ["cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep", "other"]
 VERSIONS = ["own", *venvs.each()]
-UNIT = 0.25  # 50 samples where a look costs a third of a millisecond
+UNIT = 0.25  # 50 samples, as a sample costs a third of a millisecond
 
 
 def marked(job):
@@ -45,7 +45,7 @@ def job(folder, python=sys.executable, unit=UNIT, program=JOB, **environment):
 
 
 def python_of(version):
-    """One of VERSIONS; the test is skipped where this machine has it not."""
+    """One of VERSIONS; skips the test if this machine lacks it."""
     return sys.executable if version == "own" else venvs.interpreter(version) or pytest.skip("no such Python on this machine")
 
 
@@ -97,7 +97,7 @@ def test_the_sum_is_the_tasks_wall_time(run):
 
 
 def test_each_line_has_its_share(run):
-    """Of the wall time: against the job's own clock."""
+    """The share of the wall time, against the job's own clock."""
     seconds, samples = seconds_by_caller(run["stacks"])
     total, wall = run["stacks"]["own"]["seconds"], sum(s for s, _ in run["told"]["spent"].values())
     n = run["stacks"]["own"]["samples"]
@@ -120,7 +120,7 @@ def test_computing_is_told_from_waiting(run):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_loop_over_generators_has_its_stack(version, tmp_path):
-    """A suspended generator leads to no other frame."""
+    """A suspended generator does not lead to another frame."""
     program = HERE / "generators_job.py"
     job(tmp_path, python_of(version), 3, program)
     stacks = json.loads(report(tmp_path, "--json", "-"))["stacks"]
@@ -183,7 +183,7 @@ def test_names_are_hidden(tmp_path):
 
 
 def source_rows(folder, file):
-    """{line: (seconds or None, code)} of `--show source`, and what is said below it."""
+    """{line: (seconds or None, code)} of `--show source`, and the text below it."""
     text = report(folder, "--show", "source").partition(f"{file}, time of each line with what it calls\n")[2].partition("\n\n")[0]
     rows = {int(m[1]): (m[2] or "", m[3] or "") for m in re.finditer(r"^ +(\d+)(?: (.{27})  (.*))?$", text, re.MULTILINE)}
     return {line: (seconds_of(times[:9]), code) for line, (times, code) in rows.items()}, text.rpartition("\n  ")[2]
@@ -196,7 +196,7 @@ def seconds_of(text):
 
 @pytest.mark.parametrize("run", ["own"], indirect=True)
 def test_code_with_the_time_of_each_line(run):
-    """A line has all samples in whose stacks it is, against the job's clocks; its text is the file's."""
+    """A line has all samples whose stacks contain it, against the job's clocks; its text is the file's."""
     rows, _ = source_rows(run["folder"], JOB)
     spent, n, total = run["told"]["spent"], run["stacks"]["own"]["samples"], run["stacks"]["own"]["seconds"]
     wall = sum(s for s, _ in spent.values())
@@ -213,7 +213,7 @@ def test_code_with_the_time_of_each_line(run):
 
 @pytest.mark.parametrize("run", ["own"], indirect=True)
 def test_functions_of_two_runs(run, tmp_path):
-    """An edit that moves all lines and makes one function slower: against the clocks of both jobs."""
+    """An edit that moves all lines and makes one function slower, against the clocks of both jobs."""
     program = tmp_path / JOB.name
     program.write_text("\n" + JOB.read_text().replace("time.sleep(2 * unit)", "time.sleep(6 * unit)"))
     told = job(tmp_path, program=program, PYTHONPATH=str(HERE))
@@ -251,7 +251,7 @@ def test_code_that_is_not_what_ran(tmp_path):
 
 @pytest.mark.parametrize("run", ["own"], indirect=True)
 def test_tables(run, tmp_path):
-    """CSV and SQLite have what the JSON has."""
+    """CSV and SQLite equal the JSON."""
     made = json.loads(report(run["folder"], "--json", "-"))
     report(run["folder"], "--csv", tmp_path / "csv", "--sqlite", tmp_path / "run.db")
     with contextlib.closing(sqlite3.connect(tmp_path / "run.db")) as db:
@@ -263,7 +263,7 @@ def test_tables(run, tmp_path):
 
 @pytest.mark.parametrize("run", ["own"], indirect=True)
 def test_the_page_draws_them(run, tmp_path):
-    """As wide as their time; a click enlarges, a search marks and adds up."""
+    """Cells are as wide as their time; a click enlarges one, a search marks cells and adds them up."""
     html = tmp_path / "page.html"
     report(run["folder"], "--html", html)
     seconds, _ = seconds_by_caller(run["stacks"])

@@ -1,4 +1,4 @@
-"""live.json, /metrics and status.json of a collector whose agents are played here, each number another one. The truth is
+"""live.json, /metrics and status.json of a collector whose agents are simulated here, with a different value for each number. The truth is
 what the agents sent, summed in Python by the names of contract/counters.def."""
 
 import json
@@ -30,10 +30,10 @@ LAYERS = {name: f"{name}_bytes" for name in ("read", "mapped", "network_read", "
                                              "decompress_out", "write")}
 NOWHERE = {("tasks", "mapped_bytes"), ("tasks", "page_calls"), (None, "records_refused"), ("tasks", "sleep_ns"), ("process", "storage_write_bytes")}
 NOT_EVERYWHERE = {("tasks", "read_calls"), ("unattributed", "comm_read_bytes"), ("tasks", "gil_wait_ns"), ("seen", "cpu_ns"),
-                  (None, "files_refused")}  # not by the second worker
+                  (None, "files_refused")}  # not sent by the second worker
 CHUNK = 2
 A, B, QUIET, ENDED, KILLED, SILENT, LOST = (bytes([65 + i]) * 16 for i in range(7))
-TOTALS_AT = {A: (0, 4, 6, 9), B: (0, 3)}  # s of the worker's clock; a rate is over the last two that are 4 s old at least
+TOTALS_AT = {A: (0, 4, 6, 9), B: (0, 3)}  # s of the worker's clock; a rate is over the last two totals that are at least 4 s apart
 FROM_TO = {A: (1, 3), B: (0, 1)}
 PROBES = {A: {"nthreads": 3, "executing": 2, "ready": 11, "long_running": 1, "in_flight_data": 21, "nbytes_managed": 6001, "spilled_bytes": 701,
               "memory_limit_bytes": 10_000_005},
@@ -49,7 +49,7 @@ DOING = [{"key": "short", "call": "poll", "call_boot_ns": frames.BOOT_NS + 7 * 1
           "thread": 77, "attempt": 5, "start_boot_ns": frames.BOOT_NS + 10**9, "call_boot_ns": frames.BOOT_NS + 2_500_000_000, "entrystart": 10, "entrystop": 20}]
 LATER = ("fill", "ok", CHUNK, 45, 60_000_000)  # of A, between its second and its last totals
 DROPPED = {"chunks": 1000, "events": 20_000, "records_lost": 300, "records_bad": 40, "ended": [11, 22, 33, 44],
-           "prefixes": [["fill", 5_000_000_000, 5, 6, 7, 8], ["old", 1_000_000, 6, 16, 26, 36]]}  # of segments that are gone
+           "prefixes": [["fill", 5_000_000_000, 5, 6, 7, 8], ["old", 1_000_000, 6, 16, 26, 36]]}  # of dropped segments
 CARRIED = {"tasks_done": 1000, "tasks": {"read_bytes": 123_456}, "unattributed": {"read_bytes": 44}}
 
 
@@ -58,7 +58,7 @@ def number(*of):
 
 
 def value(worker, part, name, k):
-    """Of the worker's k-th totals; None: it cannot count that."""
+    """A value in the worker's k-th totals; None: the worker cannot count it."""
     if (part, name) in NOWHERE or (worker == B and (part, name) in NOT_EVERYWHERE):
         return None
     unit = 10**6 if name.endswith("_ns") else 1
@@ -88,7 +88,7 @@ def hello(worker, i, real_ns, stack=None):
 
 
 class Agent:
-    """Without a token; counts what it sent."""
+    """An agent without a token; counts what it sent."""
 
     def __init__(self, port, worker, i, stack):
         self.peer, self.worker, self.seq, self.bytes, self.records, self.frames = sealed.Agent(port, None, worker), worker, 0, 0, 0, 0
@@ -109,7 +109,7 @@ class Agent:
 
 
 def collector(folder, *options):
-    """(process, its port for agents, its port for people)"""
+    """(process, port for agents, port for the page)"""
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0)), two.bind(("127.0.0.1", 0))
         ports = one.getsockname()[1], two.getsockname()[1]
@@ -122,7 +122,7 @@ def collector(folder, *options):
 
 
 class Site:
-    """A collector over the journal of two workers that have gone without a word."""
+    """A collector over the journal of two workers that vanished without a goodbye."""
 
     def __init__(self, folder):
         self.folder, self.started = folder / "journal", time.time()
@@ -148,7 +148,7 @@ class Site:
 
 
 def refused(port, *whole):
-    """A peer that the collector does not want."""
+    """A peer that the collector refuses."""
     peer = sealed.Peer(socket.create_connection(("127.0.0.1", port), timeout=5))
     peer.expect(frames.CHALLENGE)
     peer.send(*whole)
@@ -164,7 +164,7 @@ def doing(second, cut, *rows):
 
 
 def play(site):
-    """Fills the site; ends once a second has gone by in which something was done."""
+    """Fills the site; returns after a second with activity."""
     agents = {worker: Agent(site.port, worker, i, {"worker_address": f"tcp://w{i}:1", "worker_name": f"name{i}", "nthreads": 1 + i,
                                                     "memory_limit_bytes": 1_000_000})
               for i, worker in enumerate((A, B, QUIET, ENDED, KILLED))}
@@ -172,15 +172,15 @@ def play(site):
         agent = agents[worker]
         ends = [task(i + 1, row) for i, row in enumerate(TASKS.get(worker, ()))]
         agent.tell(*ends, *ends[:1], [8, {"boot_ns": frames.BOOT_NS + 1, "rss_bytes": 2}], [8, {"boot_ns": frames.BOOT_NS + 2 * 10**9, **SAMPLES[worker]}],
-                   [8, {"boot_ns": frames.BOOT_NS + 10**9, "rss_bytes": 1}])  # the older one comes too late
+                   [8, {"boot_ns": frames.BOOT_NS + 10**9, "rss_bytes": 1}])  # the older sample comes too late
         if worker in PROBES:
             agent.tell([10, frames.BOOT_NS, json.dumps({"ready": 998})], [10, frames.BOOT_NS + 2, json.dumps(PROBES[worker])], [10, frames.BOOT_NS + 1, json.dumps({"ready": 999})])
             agent.tell(totals(worker, 0), gap=3)
             agent.tell(totals(worker, 1))
-    agents[A].tell(doing(4, 3, *DOING), doing(3, 0))  # the older one comes too late
+    agents[A].tell(doing(4, 3, *DOING), doing(3, 0))  # the older message comes too late
     agents[B].tell(doing(2, 0, *DOING), doing(3, 0))
     agents[A].tell(task(4, LATER), totals(A, 2), totals(A, 3), totals(A, 1))
-    agents[B].tell([frames.TASK_END, 1], [8, 1])  # without sense
+    agents[B].tell([frames.TASK_END, 1], [8, 1])  # malformed
     for worker, how in ((ENDED, "exit"), (KILLED, "killed")):
         agents[worker].tell([14, {"boot_ns": frames.BOOT_NS, "how": how}])
     for agent in agents.values():
@@ -227,7 +227,7 @@ def site(tmp_path_factory):
 
 
 def last(part, name):
-    """The sum over the workers' last totals; None: none could count it."""
+    """The sum over the workers' last totals; None: no worker could count it."""
     known = [v for v in (value(w, part, name, len(TOTALS_AT[w]) - 1) for w in (A, B)) if v is not None]
     carried = (CARRIED if part is None else CARRIED.get(part, {})).get(name)
     return sum(known, carried or 0) if known or carried is not None else None
@@ -244,7 +244,7 @@ def added(*values):
 
 
 def rates(worker):
-    """As a row of live.json has them."""
+    """The rates of a row in live.json."""
     events = {A: LATER[3] / 5, B: 0}[worker]  # A's rate is over the 5 s since its second totals
     layers = {layer: added(rate(worker, "tasks", name), rate(worker, "unattributed", name)) for layer, name in LAYERS.items()}
     layers.update({f"storage_{way}": rate(worker, "process", f"storage_{way}_bytes") for way in ("read", "write")})
@@ -254,7 +254,7 @@ def rates(worker):
 
 
 def rows():
-    """All attempts of which an end was told once, and of no dropped segment."""
+    """All attempts, each with one end, without those of dropped segments."""
     return [*TASKS[A], *TASKS[B], LATER]
 
 
@@ -271,7 +271,7 @@ def prefixes(began=True):
 
 
 def near(found, expected):
-    """Equal trees; whole numbers exactly."""
+    """Equal trees; integers are equal exactly."""
     if isinstance(expected, dict):
         assert set(found) == set(expected)
         for name in expected:
@@ -319,7 +319,7 @@ def test_totals_and_completeness(site):
     totals.update({f"storage_{way}": last("process", f"storage_{way}_bytes") for way in ("read", "write")})
     names = {**LAYERS, **{f"storage_{way}": f"storage_{way}_bytes" for way in ("read", "write")}}
     assert site.live["totals"] == {**totals, **{names[layer]: value for layer, value in totals.items()}} and totals["mapped"] is None is totals["storage_write"]
-    # One worker is silent, one lost: more of theirs may be missing.
+    # One worker is silent, one lost: they may have lost more.
     assert site.live["completeness"] == {
         "records_lost": None, "records_lost_at_least": 306, "records_refused": None, "records_refused_at_least": None,
         "tasks_refused": None, "tasks_refused_at_least": last(None, "tasks_refused"), "workers_with_notes": 1}
@@ -369,7 +369,7 @@ def test_rows_of_workers(site):
 
 
 def test_what_tasks_do(site):
-    """Of the latest message of each worker; the longest in its call first, what waits for nothing last; seconds until the last sign of life."""
+    """From the latest message of each worker; the longest call first, a task that waits for nothing last; seconds until the last message."""
     rows = site.live["doing"]
     assert [row["key"][0] for row in rows] == ["a", "s", "q", "r"] and site.live["doing_cut"] == 3
     silent = rows.pop(2)
@@ -385,7 +385,7 @@ def test_what_tasks_do(site):
 
 
 def of_metrics(site):
-    """Every series that comes from the workers, by its name."""
+    """Every series from the workers, by its name."""
     plain = {f"crema_{name}_total": last(None, name) for name in PLAIN}
     times = {f'crema_task_seconds_total{{class="{t}",thread="{thread}"}}': last("tasks", f"{p}{t}_ns")
              for t in TIMES for thread, p in (("own", ""), ("pool", "pool_"))}
@@ -437,7 +437,7 @@ def test_metrics_are_declared(site):
 
 
 def test_the_last_run(tmp_path):
-    """Its gauges are there while nothing runs."""
+    """Its gauges are there when nothing runs."""
     journal = frames.Journal(tmp_path / "journal")
     journal.worker(A)
     journal.task(1, "k", 100, 2350, A)

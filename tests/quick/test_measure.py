@@ -1,5 +1,5 @@
-"""The Python package without Dask and workers: crema.measure() around a run whose journal was made by hand, and the waiting for it,
-with clocks, a client and a scheduler that the tests move. The numbers are those of test_exports.py."""
+"""The Python package without Dask and workers: crema.measure() around a run whose journal was made by hand, and how it waits for the run,
+with clocks, a client and a scheduler that the tests control. The numbers are those of test_exports.py."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from datetime import datetime
 
 import pytest
 import test_exports
-import test_reports  # knows where frames.py is
+import test_reports  # sets the path to frames.py
 import frames
 
 sys.path.insert(0, str(test_reports.ROOT / "python"))
@@ -30,7 +30,7 @@ BEGIN = frames.BASE_NS / 1e9
 
 
 class Clock:
-    """In place of a module's `time`: stands still but for sleep()."""
+    """Replaces a module's `time`: advances only in sleep()."""
 
     def __init__(self, now=1000.0):
         self.now, self.slept = now, 0
@@ -66,7 +66,7 @@ def waited(monkeypatch):
     monkeypatch.setattr(crema.wait, "time", clock)
 
     def go(found, wanted, limit=20.0, **more):
-        """(data, warning, seconds it took)"""
+        """(data, warning, seconds waited)"""
         asked = []
 
         def report_json(*arguments, directory):
@@ -113,14 +113,14 @@ def test_wait_for_stray_tasks(waited):
     assert waited(good, expected(3, least=1, all_ran=False)) == (good, None, 3.15)  # two were cancelled
     assert waited(good, expected(3, least=2, all_ran=False))[1] == "1 of 3 tasks of this run were measured"
     assert waited(good, expected(3, least=0, all_ran=False, workers="ab"))[1] is not None
-    assert waited(data, expected(3, all_ran=False)) == (data, None, 0)  # one failed: others did not begin
+    assert waited(data, expected(3, all_ran=False)) == (data, None, 0)  # one failed: others did not start
 
 
 NOTHING = ("nothing was measured: {}. In a notebook, call crema.preload() before you create the cluster; elsewhere start the workers with 'crema run -- dask worker ...'; if the collector writes to another folder, set it with dir= or CREMA_DIR")
 
 
 class Workers:
-    """A client whose workers say whether they have the library and in which process they are."""
+    """A client whose workers report whether they have the library and in which process they are."""
 
     def __init__(self, said):
         self.said = said
@@ -191,7 +191,7 @@ class Client:
 
 @pytest.fixture
 def dask(monkeypatch):
-    """Enough of `distributed` for the client's side."""
+    """The parts of `distributed` that the client's side needs."""
     module, utils = types.ModuleType("distributed"), types.ModuleType("distributed.utils")
     module.spans = []
 
@@ -250,7 +250,7 @@ def journal(tmp_path_factory):
 
 
 class Times(Clock):
-    """Of the client: 12.5 s of a block that begins half a second before the run, with a slow scheduler."""
+    """The client's clocks: a block of 12.5 s that starts half a second before the run, with a slow scheduler."""
 
     def __init__(self):
         super().__init__()
@@ -275,7 +275,7 @@ RAN = [entry(f"work-{i}") for i in (0, 1, 2, 3, 5, 9)]
 
 
 class AheadClient(Client):
-    """Its scheduler's clock says the same each time."""
+    """Its scheduler's clock returns the same time on each call."""
 
     def run_on_scheduler(self, function, **more):
         return super().run_on_scheduler(function, **more) if more else BEGIN + 13.1 + self.ahead
@@ -313,13 +313,13 @@ def test_a_measured_run(journal, dask, times):
     counts = m.tracking_data["worker_counts"]
     assert all(isinstance(t, datetime) for t in counts) and max(counts.values()) == 2
     points, samples = m.tracking_data["worker_memory"]["tcp://w0:1"], [(BEGIN + 0.599999 + p, 10**6 + 5000 * p) for p in range(3)]
-    for t, value in points:  # of half a second each: the last sample until its end; before the first one that
+    for t, value in points:  # one for each half second: the last sample before its end; before the first sample, the first one
         assert value == [v for at, v in samples if at < t.timestamp() + 0.5 or at == samples[0][0]][-1]
     assert len(points) == 10 and {v for _, v in points} == {v for _, v in samples}
 
 
 def test_clocks_of_client_and_scheduler(journal, dask, times, monkeypatch):
-    """Half of the time that the question took is what the difference is not known to."""
+    """The difference is known only to half of the time that the request took."""
     asked = []
     real = crema.measurement.report
     monkeypatch.setattr(crema.measurement, "report", lambda *a, **k: (asked.append(a), real(*a, **k))[1])
@@ -358,7 +358,7 @@ def test_without_a_scheduler(journal, dask, times, monkeypatch):
 
 
 def test_without_a_client(journal, times):
-    """The last run, if it has begun since a second before."""
+    """The last run, if it started no earlier than a second before the block."""
     with crema.measure(dir=journal) as m:
         pass
     assert m.span_id is None and m.metrics["wall_time"] == 12.5 and m._clock_ahead == 0
@@ -431,7 +431,7 @@ def test_saved(journal, dask, times, tmp_path, capsys):
 
 
 class Processor:
-    """Its class has the flag already."""
+    """Its class already has the flag."""
     _roastcoffea_collect_metrics = "outer"
 
 
@@ -626,7 +626,7 @@ def test_hostile_section_names_are_shown_tame():
 
 
 class Scalar:
-    """As numpy's: a number inside."""
+    """Like numpy's: contains a number."""
 
     def __init__(self, value):
         self.item = lambda: value
@@ -666,7 +666,7 @@ def test_a_summary():
 
 
 def test_a_folder_by_hand(tmp_path):
-    """Keys that are a tuple's text become tuples, others stay; times become datetimes."""
+    """Keys that are a tuple's text become tuples, other keys stay; times become datetimes."""
     first, second = "2026-11-18T11:06:40.500000+00:00", "2026-11-18T11:06:41.250000+00:00"
     times = [datetime.fromisoformat(t) for t in (first, second)]
     (tmp_path / "metrics.json").write_text(json.dumps({

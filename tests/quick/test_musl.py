@@ -1,4 +1,4 @@
-"""Programs of another C library run under the preload as they do without it."""
+"""Programs of another C library behave under the preload as they do without it."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
-"""Bytes by the line of the user's own code that opened the file: a job that counts what it reads and writes itself (opened_job.py), on
-every Python that is here."""
+"""Bytes by the line of the user's own code that opened the file: a job that counts what it reads and writes (opened_job.py), on
+every Python of this machine."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import re
 import sqlite3
 
 import pytest
-import test_lines  # knows where those of the integration tests are
+import test_lines  # sets the path to the integration tests' modules
 import frames
 from test_lines import VERSIONS, job, marked, python_of, report
 
@@ -52,7 +52,7 @@ def test_the_functions_name_is_there(run):
 
 
 def test_sums_close_with_the_file(run):
-    """What the lines do not have came through other descriptors: a copy, bytes as a name, a C function, before the first task."""
+    """Bytes without a line came through other descriptors: a copy, a name of type bytes, a C function, one opened before the first task."""
     rest = {name: f["read_bytes"] - sum(row["read_bytes"] for row in f["opened_by"]) for name, f in run["files"].items()}
     assert rest == {"a": 0, "b": 1000, "c": 0, "d": 0, "e": 140_000, "f": 6100, "g": 280_000, "h": 140_000, "new": 0, "copy": 0}
     assert all(f["read_calls"] >= sum(row["read_calls"] for row in f["opened_by"]) for f in run["files"].values())
@@ -66,7 +66,7 @@ def test_the_table_of_files_names_it(run, monkeypatch):
 
 
 def test_the_code_has_it_beside(run):
-    """Each line once over all files, in the JSON's read_lines and beside the code."""
+    """Each line once over all files, in the JSON's read_lines and next to the code."""
     rows = {(r["line"], r["function"]): r for r in json.loads(report(run["folder"], "--json", "-"))["read_lines"] if r["kind"] == "line"}
     told = {**run["told"], "copy": [2, 140_000, 140_000]}
     assert {LINES[name]: [told[name][0], told[name][1], told[name][2]] for name in told} == {
@@ -78,7 +78,7 @@ def test_the_code_has_it_beside(run):
 
 
 def test_a_worker_that_goes_within_a_task(tmp_path):
-    """Its thread has added nothing to the line's row yet."""
+    """Its thread has not added anything to the line's row yet."""
     (tmp_path / "data").mkdir()
     told = job(tmp_path, unit=tmp_path / "data", program=JOB, GONE="1")
     (row,) = next(f["opened_by"] for f in json.loads(report(tmp_path, "--json", "-"))["files"] if f["path"].endswith("/c"))
@@ -107,7 +107,7 @@ def opened(line, opens, calls, size, wrote=0, wait=0):
 
 
 def test_workers_add_up_and_numbers_only_grow(tmp_path):
-    """Two workers' lines by their text; a message that comes late; what is no list of lines is left out."""
+    """Two workers' lines are joined by their text; a late message; a value that is not a list of lines is left out."""
     one, two = "/a/x.py:1 f", "/b/x.py:1 f"
     found = by_hand(tmp_path, [
         (0, {"path": "/data/a", "read_calls": 9, "read_bytes": 900, "opened_by": [opened(one, 2, 5, 500), opened(two, 1, 4, 400)]}),
@@ -132,7 +132,7 @@ def test_workers_add_up_and_numbers_only_grow(tmp_path):
     ("P.process", "process", "not_by_coffea"), ("P.process.<locals>.<genexpr>", "process", "not_by_coffea"), ("<genexpr>", "process", "not_by_coffea"),
     ("P.process", None, "not_by_coffea"), ("P.select", "process", "hot_line"), ("P.processed", "process", "hot_line")])
 def test_what_computes_elsewhere_is_no_part_of_reading(tmp_path, function, opener, first):
-    """2 of 3 s of CPU in a line: of the function that opened what coffea does not know of, or of another."""
+    """2 of 3 s of CPU on a line: of the function that opened files that coffea does not know, or of another function."""
     by = [opened(f"/a/x.py:1 {opener}", 2, 2, 6 * 10**7)] if opener else []
     row = {"number": 0, "prefix": "work", "pool": False, "why": None, "cut": 0, "clock_cpu_ns": 10**9, "clock_runqueue_ns": 0, "frames": [0],
            "samples": {"cpu": 100}, "ns": {"cpu": 10**9}}
@@ -152,7 +152,7 @@ def test_what_computes_elsewhere_is_no_part_of_reading(tmp_path, function, opene
     ("small_reads", "; 190,000 of them read what was opened at 'x.py:1 f'", ("opened_read_calls", 190_000, "calls"), {"read_bytes": 10**6, "read_calls": 10**5},
      {"read_calls": 2 * 10**5, "read_bytes": 2 * 10**6, "opened_by": [opened("/a/x.py:1 f", 3, 190_000, 600)]})])
 def test_findings_name_the_line(tmp_path, name, says, evidence, task, row):
-    """And none that has less than half, or opens once in each task."""
+    """No line is named that has less than half, or that opens only once in each task."""
     found = next(f for f in by_hand(tmp_path / "one", [(0, {"path": "/data/a", **row})], **task)["findings"] if f["id"] == name)
     assert says in found["sentence"]
     assert {e["name"]: e["value"] for e in found["evidence"]}["opened_at"] == "/a/x.py:1 f"

@@ -1,4 +1,4 @@
-"""Run.to_otlp(): what a receiver of OTLP/HTTP is sent is what the JSON of the run has, once, whatever the receiver answers."""
+"""Run.to_otlp(): a receiver of OTLP/HTTP gets what the run's JSON contains, once, whatever it answers."""
 
 import email.utils
 import gzip
@@ -11,7 +11,7 @@ import time
 from fractions import Fraction
 
 import pytest
-import test_reports  # knows where frames.py and tables.py are
+import test_reports  # sets the path to frames.py and tables.py
 import test_sheets
 
 sys.path.insert(0, str(test_reports.ROOT / "python"))
@@ -24,7 +24,7 @@ NAMED = {"thread": "thread.id", "function": "code.function.name"}
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Answers as it is told, the last answer from then on; keeps the requests that it took."""
+    """Sends the given answers, and repeats the last one; keeps the requests that it accepted."""
 
     def __init__(self, *answers):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -80,9 +80,9 @@ def spans_of(requests):
 
 @pytest.fixture(scope="module")
 def run(made):
-    """With one attempt that is under way."""
+    """With one attempt that is still running."""
     first, second, *others = made.json["tasks"]
-    others.append({**second, "cpu_seconds": 0})  # as JSON has 0.0
+    others.append({**second, "cpu_seconds": 0})  # the JSON has 0.0
     return crema.run.Run({**made.json, "tasks": [*others, {**first, "attempt": 99, "status": "running", "stop": None, "wall_seconds": None}, first]})
 
 
@@ -159,7 +159,7 @@ def test_the_run(sent, run):
 
 
 def test_sent_again_it_is_the_same(run, tmp_path):
-    """To a file and to a URL, line by line."""
+    """To a file and to a URL, with equal lines."""
     assert run.to_otlp(tmp_path / "a") == run.to_otlp(tmp_path / "b")
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
     with Receiver() as receiver:
@@ -198,7 +198,7 @@ def test_a_receiver_that_hangs_up_is_asked_again(run, monkeypatch):
 
 
 def test_a_request_has_a_bounded_size(run, monkeypatch):
-    """Whatever the spans hold: as many as fit, and one that does not by itself."""
+    """As many spans as fit, whatever their size; one that does not fit is sent alone."""
     ended = [task for task in run.json["tasks"] if task["stop"]]
     changed = {"tasks": [{**task, "function": "x" * 100_000} if task is ended[2] else task for task in ended], "chunks": []}
     with Receiver() as all_in_one:
@@ -220,7 +220,7 @@ def test_what_had_arrived_is_told(run, monkeypatch):
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(run, status):
-    """The request would lose its body and still look taken, and another host would get the token."""
+    """The request would lose its body and still seem accepted, and another host would get the token."""
     with Receiver() as other, Receiver((status, {"Location": other.url + "/login"}, b"")) as receiver, pytest.raises(crema.CremaError) as error:
         run.to_otlp(receiver.url, headers={"Authorization": "Bearer secret"})
     assert f"HTTP {status}" in str(error.value) and f"'{other.url}/login'" in str(error.value) and other.asked == []

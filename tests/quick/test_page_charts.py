@@ -1,5 +1,5 @@
-"""What the page shows: its charts read back by their own axes, its tables, texts and cursors, each against the numbers that
-the page was given. The page is `crema report --html` of the run of test_exports.py; its data is changed for the rest."""
+"""What the page shows: its charts read back through their own axes, its tables, texts and cursors, each against the numbers in
+the page's data. The page is `crema report --html` of the run of test_exports.py; some tests change its data."""
 
 import copy
 import json
@@ -7,7 +7,7 @@ import re
 
 import pytest
 import test_exports
-import test_reports  # knows where browser.py is
+import test_reports  # sets the path to browser.py
 import browser
 import frames
 from test_exports import human
@@ -61,7 +61,7 @@ TIP = """(([head, ...lines]) => `${head}: ${lines.join(", ")}`)([...svg.nextElem
 
 
 class Page:
-    """A page with other data; what stands in it is asked of the browser."""
+    """A page with other data; its contents are read in the browser."""
 
     def __init__(self, tab, html, folder):
         self.tab, self.html, self.folder = tab, html, folder
@@ -109,13 +109,13 @@ class Page:
         return self.texts(f"#panel-{panel} .legend li")
 
     def cursor(self, name, *keys):
-        """What is read at the cursor after the keys."""
+        """The text at the cursor after these keys."""
         return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}");
             for (const key of {json.dumps(keys)}) svg.dispatchEvent(new KeyboardEvent("keydown", {{ key, cancelable: true }}));
             return [{TIP}, svg.getAttribute("aria-valuetext"), +svg.getAttribute("aria-valuenow"), +svg.getAttribute("aria-valuemax")]; }})()""")
 
     def point(self, name, x, y):
-        """What is read where the pointer stands, in the chart's pixels."""
+        """The text at the pointer's position, in the chart's pixels."""
         return self.tab.run(f"""(() => {{ const svg = document.getElementById("chart-{name}"), r = svg.getBoundingClientRect(), k = r.width / svg.viewBox.baseVal.width;
             svg.dispatchEvent(new PointerEvent("pointermove", {{ clientX: r.left + {x} * k, clientY: r.top + {y} * k }}));
             return {TIP}; }})()""")
@@ -130,7 +130,7 @@ def amount(text):
 
 
 class Chart:
-    """What was drawn; D3 moves the line of a tick by half a pixel."""
+    """The drawn chart; D3 shifts the line of a tick by half a pixel."""
 
     def __init__(self, drawn):
         self.__dict__.update(drawn)
@@ -150,7 +150,7 @@ class Chart:
         return [s for s in self.shapes if all(s.get(k.replace("_", "-")) == v for k, v in wanted.items())]
 
     def span(self, path, x):
-        """The values at which horizontal lines of the path pass x."""
+        """The values at which horizontal lines of the path cross x."""
         points = [tuple(map(float, p)) for p in re.findall(r"(-?[\d.e-]+),(-?[\d.e-]+)", path["d"])]
         px = self.x[0][0] + (x - self.x[0][1]) * (self.x[-1][0] - self.x[0][0]) / (self.x[-1][1] - self.x[0][1])
         closed = [*zip(points, points[1:]), (points[-1], points[0])] if path["d"].endswith("Z") else zip(points, points[1:])
@@ -180,7 +180,7 @@ def series(n, *of):
 
 
 def rich(d):
-    """More of everything than the journal has, each number another one."""
+    """More of everything than the journal has, with a different value for each number."""
     d["run"].update(running=1234)
     d["levels"] = {"bin": 400_000, "tasks": series(9, "t"), "workers": series(9, "w"), "threads": series(9, "h"),
                    "classes": {name: series(9, "level", name) if name != "sleep" else [0] * 9 for name in CLASSES}}
@@ -261,7 +261,7 @@ def texts_of(d):
 
 
 def held_back(d):
-    """The largest part of the threads' time, the others, and the whole."""
+    """The largest part of the threads' time, the other parts, and the total."""
     b = d["time"]["budget"]
     whole, names = b["thread_seconds"], {**CLASSES, "idle": "no task"}
     assert sum(b[name] or 0 for name in names) == pytest.approx(whole)
@@ -287,7 +287,7 @@ def test_answers(page, shown):
 
 
 def other(d):
-    """Fast, on the CPU, all attempts, no events, no advice."""
+    """A fast run, mostly CPU, all attempts, no events, no advice."""
     d["time"].update(all_attempts=True, classes={**d["time"]["classes"], "cpu": 3.9, "gil": None})
     b = d["time"]["budget"]
     b.update(cpu=b["cpu"] + b["idle"] + b["gil"], idle=0, gil=None)
@@ -352,7 +352,7 @@ def test_findings(page, shown):
 
 
 def bars(chart, names, rows, form):
-    """Each segment's place and width is by its value; rows: [{segment: value}], names: of the rows"""
+    """Each segment's position and width match its value; rows: [{segment: value}], names: the rows' names"""
     scale, ends = set(), []
     for i, row in enumerate(rows):
         drawn, at = chart.of(data_row=str(i)), None
@@ -363,7 +363,7 @@ def bars(chart, names, rows, form):
             scale.add(float(s["width"]) / float(s["data-value"]))
         ends.append(at or 0)
     assert len({float(chart.of(data_row=str(i))[0]["x"]) for i, row in enumerate(rows) if chart.of(data_row=str(i))}) == 1
-    assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) == pytest.approx(chart.width - 92)  # room for the sums
+    assert max(scale) == pytest.approx(min(scale), rel=1e-4) and 0.5 * chart.width < max(ends) == pytest.approx(chart.width - 92)  # space for the sums
     tops = [float(chart.of(data_row=str(i))[0]["y"]) for i in range(len(rows)) if chart.of(data_row=str(i))]
     assert tops == sorted(tops) and len(set(tops)) == len(tops)
 
@@ -427,7 +427,7 @@ def test_over_time(page, shown):
 
 
 def test_what_is_small_or_unknown(page):
-    """Parts of a thread, a class far below one thread, codecs whose CPU nobody knows, the columns of numbers."""
+    """Fractions of a thread, a class far below one thread, codecs with unknown CPU, the number columns."""
     def small(d):
         rich(d)
         d["time"]["budget"]["threads"] = 2.3456
@@ -443,7 +443,7 @@ def test_what_is_small_or_unknown(page):
 
 
 def test_nothing_but_zeros(page):
-    """The axis ends at 1; a task of which no class is known has no class that is higher than the others."""
+    """The axis ends at 1; a task whose classes are all unknown has no highest class."""
     def zeros(d):
         rich(d)
         for name in ("tasks", "workers", "threads"):
@@ -459,7 +459,7 @@ def test_nothing_but_zeros(page):
 
 
 def test_samples_before_the_start(page):
-    """The axis begins with them; three and more are a line without dots, fewer are dots."""
+    """The axis starts with them; three or more are drawn as a line without dots, fewer as dots."""
     def early(d):
         rich(d)
         d["memory"]["workers"][0]["points"] = [[-1_500_000, 10**9], [1_000_000, 10**9 + 5], [2_000_000, 10**9 + 9]]
@@ -471,7 +471,7 @@ def test_samples_before_the_start(page):
     assert chart.value(chart.x, float(re.match(r"M(-?[\d.]+),", first["d"])[1])) == pytest.approx(-1.5, abs=1e-6)
     assert page.cursor("memory", "Home")[0].startswith("-1.500 s: w-0 1.000 GB")
     page.show(lambda d: (rich(d), [w.update(points=[[(2 + i) * 10**6, 10**9] for i in range(3)]) for w in d["memory"]["workers"]]))
-    assert min(page.chart("memory").x)[1] == 0  # also where they come late
+    assert min(page.chart("memory").x)[1] == 0  # also if they come late
 
 
 def test_a_redraw_keeps_what_is_open(page):
@@ -497,7 +497,7 @@ def test_more_datasets_than_bars(page):
 def test_a_sliver_below_zero_has_no_axis(page):
     def with_rest(value):
         page.show(lambda d: (rich(d), d["levels"]["classes"]["unclassified"].__setitem__(3, value)))
-        return max(page.chart("overtime").y)[1]  # the tick at the foot
+        return max(page.chart("overtime").y)[1]  # the lowest tick
 
     assert with_rest(-20_000) == 0 and with_rest(-900_000) < 0
 
@@ -522,7 +522,7 @@ def test_gbps(page, shown):
 
 
 def test_a_number_that_the_page_has_no_colour_of(page):
-    """A class and a layer of a newer contract/counters.def are drawn by the name that comes with the data."""
+    """A class and a layer of a newer contract/counters.def are drawn with the names in the data."""
     def newer(d):
         rich(d)
         d["classes"].insert(1, {"id": "tape", "name": "waiting for a tape"})
@@ -577,7 +577,7 @@ def test_memory(page, shown):
 
 
 def test_chunks(page):
-    """Each dataset has a row with its own axis; beyond six they share the last one."""
+    """Each dataset has a row with its own axis; from the seventh on they share the last one."""
     s = page.show(rich)["scatter"]
     chart, points = page.chart("scatter"), s["points"][:10]
     rows = [[(t[0] - 0.5, amount(t[2])) for t in ticks] for ticks in chart.axes[1:]]
@@ -604,7 +604,7 @@ def test_chunks(page):
 
 
 def test_keys(page):
-    """One place or ten at a time, in either direction, and never beyond the ends."""
+    """One point or ten at a time, in either direction, and never beyond the ends."""
     d = page.show(lambda d: (rich(d), d["scatter"].update(points=[[n + 1, 10**6, 0, (n + 1) * 10**5] for n in range(35)])))
     points = [f"{d['scatter']['datasets'][0][0]}: 1.000 s from {seconds((n + 1) / 10)}, {n + 1} events" for n in range(35)]
     for key, at in (("Home", 0), ("PageUp", 10), ("PageUp", 20), ("ArrowRight", 21), ("ArrowUp", 22), ("ArrowLeft", 21), ("ArrowDown", 20), ("PageDown", 10),
@@ -672,7 +672,7 @@ def test_stream(page):
 
 
 def test_the_pointer_finds_the_nearest_task(page):
-    """Of the row that it is in, however short the tasks and the pauses are; a task has a row of its own."""
+    """The nearest task in the pointer's row, however short tasks and pauses are; each task has its own row."""
     def narrow(d):
         rich(d)
         some = d["stream"]["bars"][0]
@@ -715,7 +715,7 @@ def test_stream_of_cells(page):
         "shown 5,000 of 30,000 tasks, on 4 of 2,000 threads (those with the longest tasks), added up in cells of 500.0 ms, each task spread evenly over its duration; the cursor finds the 2 longest"]
     assert page.legend("stream") == list(CLASSES.values()) and not any(pieces(p) for p in chart.of(tag="path") if p.get("class") == "kind")
     assert labels(chart, "rowname") == ["w-0", "w-1"]
-    page.show(lambda d: (celled(d), d["stream"].update(bars=[])))  # nothing to read with keys
+    page.show(lambda d: (celled(d), d["stream"].update(bars=[])))  # nothing to select with keys
     assert page.tab.run("['min', 'max', 'now'].map((name) => document.getElementById('chart-stream').getAttribute(`aria-value${name}`))") == ["0", "0", "0"]
     page.show(lambda d: (rich(d), d["stream"].update(total=70_000, lanes_total=9)))
     assert page.texts("#panel-stream .shown") == ["shown 6 of 70,000 tasks, on 2 of 9 threads, those with the longest tasks"]
@@ -753,7 +753,7 @@ def test_codecs_and_files(page):
 
 
 def test_files_that_were_only_written_have_no_bar(page):
-    """Of logs; but those of which a number is unknown or came from the network have one."""
+    """Logs have none; but files for which a number is unknown or data came from the network have one."""
     def logs(d):
         rich(d)
         like = {**d["files"]["rows"][5], "read_bytes": 0, "reread_bytes": 0, "outside_basket_bytes": 0, "network_read_bytes": None, "mapped_bytes": 0}
@@ -834,12 +834,12 @@ def live(page, now, missing=False):
 
 def test_live(page):
     assert live(page, LIVE) == ("30 done, 2.5/s \u00b7 7 running on 3 workers \u00b7 12345 events/s \u00b7 read 20.00 Gbit/s")
-    assert page.tab.run("document.getElementById('live-bar').hidden")  # what waits in the scheduler is not known
+    assert page.tab.run("document.getElementById('live-bar').hidden")  # the number of waiting tasks is unknown
     assert page.tab.run("[asked, "
                         "document.querySelectorAll('main > section').length > 15, document.getElementById('live-journal').textContent, live.failures]") == [
         ["live.json", "data.json"], True, "", 0]
     pressed = page.tab.run("(() => { const b = document.getElementById('pause'), found = [b.textContent]; for (let i = 0; i < 2; i++) { b.click(); found.push(b.textContent, live.paused, asked.length); } return found; })()")
-    assert pressed == ["Pause", "Resume", True, 2, "Pause", False, 3]  # who goes on asks at once
+    assert pressed == ["Pause", "Resume", True, 2, "Pause", False, 3]  # resuming sends a request at once
     known = {**LIVE, "progress": {"total": 120, "done": 31, "text": "31 of 120 chunks, 1.7/s, about 52 s left"}}
     assert live(page, known).startswith("31 of 120 chunks, 1.7/s, about 52 s left \u00b7 7 running")
     assert page.tab.run("(() => { const b = document.getElementById('live-bar'); return [b.hidden, b.value, b.max, b.getBoundingClientRect().width > 200]; })()") == [
@@ -868,7 +868,7 @@ def test_live(page):
 
 
 def test_list_of_runs(page):
-    """Asked for when it is opened, the latest first, each with its link; the run's other forms are linked, relative."""
+    """Requested when it is opened, the latest first, each with its link; the run's other formats have relative links."""
     assert live(page, LIVE)
     run = page.given["run"]["id"]
     links = "[...document.querySelectorAll('#links a')].map((e) => [e.textContent, e.getAttribute('href')])"
@@ -887,7 +887,7 @@ def test_list_of_runs(page):
 
 
 def test_axes_of_time(page):
-    """Of a day, an hour, minutes and milliseconds: each with its unit."""
+    """For a day, an hour, minutes and milliseconds: each with its unit."""
     for wall, unit in ((90_000, "h"), (7200, "h"), (7000, "min"), (301, "min"), (290, "s"), (0.005, "ms")):
         page.show(lambda d, wall=wall: (rich(d), d["levels"].update(bin=round(wall / 9 * 1e6))))
         chart = page.chart("levels")
@@ -896,7 +896,7 @@ def test_axes_of_time(page):
 
 
 def test_sorted_tables(page):
-    """A click on a title sorts by the values; unknown comes last both ways; the order survives a redraw."""
+    """A click on a title sorts by the values; unknown comes last in both directions; the order survives a redraw."""
     page.show(rich)
 
     def click(column):
@@ -905,7 +905,7 @@ def test_sorted_tables(page):
 
     lz4, zlib, lzma = "lz4 (unknown)", "zlib (lz4.frame)", "lzma (x)"
     assert [row[0] for row in page.rows("#table-codecs")] == [lz4, zlib, lzma]
-    assert click(1) == [zlib, lz4, lzma] and click(1) == [lzma, lz4, zlib]  # 1,200 34 5: not as texts
+    assert click(1) == [zlib, lz4, lzma] and click(1) == [lzma, lz4, zlib]  # 1,200 34 5: not sorted as texts
     assert click(3) == [zlib, lzma, lz4] and click(3) == [lzma, zlib, lz4]  # 9 MB, 8 B, unknown
     assert click(0) == [lz4, lzma, zlib] and click(0) == [zlib, lzma, lz4]
     aria = "[...document.querySelectorAll('#table-codecs th[aria-sort]')].map((e) => [e.textContent, e.getAttribute('aria-sort')])"
@@ -917,7 +917,7 @@ def test_sorted_tables(page):
 
 
 def test_stream_zoom_and_search(page):
-    """Buttons, keys, the wheel and dragging change what the axis spans; a search marks what it finds and goes there."""
+    """Buttons, keys, the wheel and dragging change the axis' range; a search marks its matches and scrolls to them."""
     d = page.show(rich)
     bars = d["stream"]["bars"]
 
@@ -949,7 +949,7 @@ def test_stream_zoom_and_search(page):
         key("ArrowRight", "true")
         assert (3.95 * 3 / 8, 3.95 * 7 / 8) == part()
         key("ArrowLeft", "true"), key("ArrowLeft", "true"), key("ArrowLeft", "true")
-        assert (0, 3.95 / 2) == part()  # not before the beginning
+        assert (0, 3.95 / 2) == part()  # not before the start
         key("+")
         key("-"), key("-"), key("-")
         assert (0, 3.95) == part() and page.texts(status) == [""]
@@ -960,7 +960,7 @@ def test_stream_zoom_and_search(page):
         assert begin == pytest.approx(0, abs=0.002) and end == pytest.approx(3.95 * 2.718281828 ** -0.5, abs=0.01)
         event("WheelEvent", f"'wheel', {{ deltaY: -100, clientX: r.left + {left}, bubbles: true, cancelable: true }}")  # without Ctrl the page scrolls
         assert (begin, end) == part()
-        for turned, at in ((-300, end / 2.718281828), (1000, end)):  # one turn zooms by e at most
+        for turned, at in ((-300, end / 2.718281828), (1000, end)):  # one turn zooms by at most e
             event("WheelEvent", f"'wheel', {{ deltaY: {turned}, ctrlKey: true, clientX: r.left + {left}, bubbles: true, cancelable: true }}")
             assert (begin, at) == part()
         event("PointerEvent", f"'pointerdown', {{ button: 0, buttons: 1, clientX: r.left + {right}, bubbles: true }}")
@@ -977,10 +977,10 @@ def test_stream_zoom_and_search(page):
         cursor = "document.getElementById('chart-stream').getAttribute('aria-valuenow')"
         page.tab.run("document.getElementById('chart-stream-search').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }))")
         assert bars[int(page.tab.run(cursor))] == found[0]
-        middle = found[0][2] / 1e6  # it was not in view: half of what is shown is on either side, as far as there is a run
+        middle = found[0][2] / 1e6  # it was out of view: half of the range is on either side, as far as the run reaches
         assert not (3.95 / 4 <= middle <= 3.95 * 3 / 4) and (max(0, middle - 3.95 / 4), max(0, middle - 3.95 / 4) + 3.95 / 2) == part()
         hits, = page.chart("stream").of(**{"class": "hits"})
-        assert len(pieces(hits)) >= 1  # it is in view now
+        assert len(pieces(hits)) >= 1  # now it is in view
         click("all")
         assert len(pieces(page.chart("stream").of(**{"class": "hits"})[0])) == len(found)
     finally:
@@ -988,7 +988,7 @@ def test_stream_zoom_and_search(page):
 
 
 def test_tip(page):
-    """At the pointer, inside of the window; gone when the pointer leaves."""
+    """At the pointer, inside the window; hidden when the pointer leaves."""
     page.show(rich)
     shown = "(() => { const e = document.querySelector('#panel-gbps .tip'), r = e.getBoundingClientRect(); return [e.hidden, r.left, r.top, r.right, r.bottom, innerWidth, innerHeight]; })()"
     assert page.tab.run(shown)[0]
@@ -1014,7 +1014,7 @@ def test_a_run_that_ended_well(page):
 
 
 def test_frames_that_all_stacks_begin_with(page):
-    """One cell for them, as wide as what is below it; what left them earlier stays beside it, and a user's frame is never in it."""
+    """One cell for them, as wide as what is below it; stacks that branch off earlier stay next to it, and it never includes a user's frame."""
     frames = [{"text": f"{name} ({name}.py:1)", "user": name in ("mine", "other")} for name in ("a", "b", "c", "mine", "other", "d")]
 
     def sampled(d):
@@ -1038,7 +1038,7 @@ CLIENT = {"imports": 5.0, "own code": 0.0, "building the graph": 68.0, "sending 
 
 
 def test_wall_time_of_the_client(page):
-    """A bar of all parts; one that is unknown is named, and no client's record is no panel."""
+    """A bar of all parts; an unknown one is listed, and without a client's record there is no panel."""
     def given(d):
         d["client"] = {"wall_seconds": 90.0, "parts": [{"name": n, "seconds": s} for n, s in CLIENT.items()], "unseen": "x.y is missing"}
 

@@ -1,4 +1,4 @@
-"""shim/python/probe.py beside Workers made by hand, whose every number is different: what it says is what they have."""
+"""shim/python/probe.py with Workers made by hand, each of whose numbers is different: it must send exactly these."""
 
 import asyncio
 import inspect
@@ -29,7 +29,7 @@ class TCP:
 
 
 class Shim:
-    """What the shim gives to the probe, written down."""
+    """Records what the probe passes to the shim."""
 
     def __init__(self):
         self.put, self.begun, self.ended, self.comms, self.notes = [], [], [], [], []
@@ -45,11 +45,11 @@ async def run_async(task, *args):
 
 @pytest.fixture
 def probe(monkeypatch):
-    """The probe's globals in a process that has Dask's modules; `shim` is what it called."""
+    """The probe's globals in a process that has Dask's modules; `shim` records its calls."""
     for name in ("tornado", "tornado.ioloop", "distributed", "distributed.worker", "distributed.comm", "distributed.comm.tcp"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["tornado.ioloop"].PeriodicCallback = Callback
-    for name in ("distributed.gc", "distributed.utils_perf"):  # of other tests of this process, if those ran a Client
+    for name in ("distributed.gc", "distributed.utils_perf"):  # left by other tests in this process, if they ran a Client
         monkeypatch.delitem(sys.modules, name, raising=False)
     worker = sys.modules["distributed.worker"]
     worker._run_task_async, worker.apply_function_async, worker._run_task_simple = run_async, run_async, object()
@@ -90,7 +90,7 @@ class Future:
 
 
 class Thing(types.SimpleNamespace):
-    """Whatever is asked for by name, and can be referred to weakly."""
+    """Has any attribute, and supports weak references."""
 
 
 class Recorder(Thing):
@@ -100,7 +100,7 @@ class Recorder(Thing):
 
 
 class Socket:
-    """What the kernel has received on a connection."""
+    """Has the kernel's count of bytes received on a connection."""
 
     def __init__(self, received):
         self.received = received
@@ -111,7 +111,7 @@ class Socket:
 
 
 def make_worker(n, **more):
-    """Worker n; each number is a hundred times n and something."""
+    """Worker n; each of its numbers is 100 n plus another number."""
     def ten(i):
         return 100 * n + i
 
@@ -149,7 +149,7 @@ def test_a_worker_says_its_own_numbers(probe, monkeypatch):
         "tasks": 306, "executed": 307, "nbytes_managed": 308, "fast_bytes": 309, "spilled_bytes": 310, "memory_bytes": 311,
         "memory_limit_bytes": 313, "cpu_percent": 312, "status": "running", "last_seen": 1234.5, "closing": None, "taken_back": [],
         "scheduler": None, "gc_seconds": None, "stream_bytes": 20, "digests": [], "digests_cut": 0, "digests_whole": True}
-    assert [*said][-3:] == ["digests", "digests_cut", "digests_whole"]  # collector/model/digest_rows.c finds them there
+    assert [*said][-3:] == ["digests", "digests_cut", "digests_whole"]  # collector/model/digest_rows.c expects them there
 
 
 def test_two_workers_of_a_process_are_added_up(probe):
@@ -159,7 +159,7 @@ def test_two_workers_of_a_process_are_added_up(probe):
     said = samples(probe)[-1]
     assert [said[name] for name in ("workers", "nthreads", "executing", "ready", "long_running", "in_flight_data", "tasks", "executed",
                                     "nbytes_managed", "fast_bytes", "spilled_bytes")] == [2, *range(802, 821, 2)]
-    # of the process: the first one's monitor, and the limit that is reached first
+    # of the process: the first worker's monitor, and the lowest limit
     assert (said["memory_bytes"], said["cpu_percent"], said["memory_limit_bytes"]) == (311, 312, 313)
     assert said["status"] == "running, running"
     assert facts(probe)[-1]["worker_address"] == "tcp://127.0.0.3:1, tcp://127.0.0.5:1"
@@ -175,13 +175,13 @@ def test_what_a_worker_lacks_is_unknown(probe):
     assert [said[name] for name in ("executing", "ready", "fast_bytes", "spilled_bytes", "memory_bytes", "cpu_percent",
                                     "memory_limit_bytes")] == [None] * 7
     assert said["last_seen"] is None
-    worker.data.spilled_total = None  # nothing of this Dask spills
+    worker.data.spilled_total = None  # this Dask does not spill
     probe._tick(probe._members[0])
     assert samples(probe)[-1]["spilled_bytes"] == 0
 
 
 def test_bytes_of_the_scheduler(probe):
-    """Of all workers and connections: a new one begins at 0, one that is gone leaves what it had."""
+    """Over all workers and connections: a new one starts at 0, and a closed one leaves its count."""
     workers = [make_worker(3), make_worker(5)]
     for worker in workers:
         probe.start(worker)
@@ -195,7 +195,7 @@ def test_bytes_of_the_scheduler(probe):
     probe._members[0].callback.function()
     assert [*said, samples(probe)[-1]["stream_bytes"]] == [40, 5100, 5102, 5102, 5307, 5307]
     third = make_worker(7)
-    third.batched_stream.comm = None  # it has not yet connected
+    third.batched_stream.comm = None  # not yet connected
     probe.start(third)
     assert samples(probe)[-1]["stream_bytes"] == 5307
     third.batched_stream = None
@@ -212,7 +212,7 @@ def test_bytes_of_another_connection_are_unknown(probe, stream):
 def test_garbage_collections(probe, monkeypatch):
     worker = make_worker(1)
     probe.start(worker)
-    for name, seconds in (("distributed.utils_perf", 2.5), ("distributed.gc", 3.5)):  # the former one's name, and today's
+    for name, seconds in (("distributed.utils_perf", 2.5), ("distributed.gc", 3.5)):  # the old name, and today's
         assert samples(probe)[-1]["gc_seconds"] in (None, 2.5)
         timer = types.SimpleNamespace(_duration_total=int(seconds * 1e9))
         monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(_gc_diagnosis=types.SimpleNamespace(_fractional_timer=timer)))
@@ -267,7 +267,7 @@ def test_digests(probe):
     expected = [["get-data", None, None, "network", "bytes", 7], ["execute", None, "prefix", "other", "seconds", 2],
                 ["execute", "span", "prefix", "thread-cpu", "seconds", 3.75]]
     assert (samples(probe)[-1]["digests"], samples(probe)[-1]["digests_cut"]) == (expected, 0)
-    second.status.name = "closed"  # what it did stays, what it has does not
+    second.status.name = "closed"  # its past work stays, its current state does not
     member = probe._members[1]
     probe._members[0].callback.function()
     assert samples(probe)[-1]["digests"][-1][-1] == 3.75
@@ -281,7 +281,7 @@ def test_digests(probe):
 
 
 def test_too_many_digests_are_cut_by_spans(probe):
-    """What is without a span stays, then the spans that changed last."""
+    """Digests without a span are kept, then the spans that changed last."""
     worker, size = make_worker(1), 958 + 40 + len("execute" + "s0" + "a" + "u")  # of each row; 58,000 for all
     worker.digests_total = {("execute", f"s{i % 10}", f"{i:0958}", "a", "u"): i for i in range(70)}
     probe.start(worker)
@@ -300,7 +300,7 @@ def test_too_many_digests_are_cut_by_spans(probe):
 
 
 def test_the_room_for_digests(probe):
-    """58,000 characters, with 40 for the rest of each row: one more is too much."""
+    """58,000 characters, including 40 for the rest of each row: one more is too much."""
     worker, room = make_worker(1), 58_000 - 2 * (40 + len("execute" + "s0" + "a" + "u"))
     worker.digests_total = {("execute", f"s{i}", "p" * (room // 2), "a", "u"): i for i in range(2)}
     probe.start(worker)
@@ -343,21 +343,21 @@ def test_an_error_is_named(probe, monkeypatch):
 
 
 def execute_async(worker, key, task, name="_run_task_async"):
-    """As Worker.execute calls it: an old graph's task has no key, the caller has."""
+    """As in Worker.execute: a task of an old graph has no key, but the caller has."""
     async def execute(self, key):
         return await getattr(sys.modules["distributed.worker"], name)(task)
 
     return asyncio.run(execute(worker, key))
 
 
-@pytest.mark.parametrize("name", ["_run_task_async", "apply_function_async"])  # of newer and of older versions
+@pytest.mark.parametrize("name", ["_run_task_async", "apply_function_async"])  # in newer and in older versions
 @pytest.mark.parametrize("good", [True, False])
 def test_async_tasks(probe, good, name):
     worker, other = make_worker(1), make_worker(2)
     probe.start(worker)
-    probe.start(other)  # one module is wrapped once
+    probe.start(other)  # a module is wrapped once
     message = execute_async(worker, "of-caller", Thing(good=good, key="of-task"), name)
-    assert message == {"op": "task-finished" if good else "task-erred"}  # Dask gets what it would have got
+    assert message == {"op": "task-finished" if good else "task-erred"}  # Dask gets what it would get without crema
     execute_async(worker, "of-caller", Thing(good=good), name)
     assert probe.shim.begun == [(1, "of-task", worker), (1, "of-caller", worker)]
     assert probe.shim.ended == [("mark 1", good), ("mark 2", good)]
@@ -388,7 +388,7 @@ def test_methods_of_actors(probe):
     worker.state.actors["Counter-1"] = actor
     probe.start(worker)
     execute = worker.handlers["actor_execute"]
-    assert asyncio.run(execute(actor="Counter-1", function="quick")) is answer  # in a thread: the task edges see it
+    assert asyncio.run(execute(actor="Counter-1", function="quick")) is answer  # in a thread: the hooks of task start and end see it
     asyncio.run(execute(actor="Counter-1", function="waits"))
     asyncio.run(execute(actor="Counter-1", function="quick", kwargs={"separate_thread": False}))
     asyncio.run(execute(actor="nobody", function="quick"))
@@ -425,7 +425,7 @@ def test_tasks_of_other_executors(probe):
     assert probe.shim.ended == [("mark 1", True, 2.5), ("mark 2", False, 1.0), ("mark 3", True, -1.0), ("mark 4", False, -1.0),
                                 ("mark 5", False, -1.0)]
     again = make_worker(2, loop=loop)
-    probe.start(again)  # one loop is wrapped once
+    probe.start(again)  # a loop is wrapped once
     execute(worker, "k", module._run_task_simple)
     assert len(probe.shim.begun) == 6
 
@@ -464,14 +464,14 @@ def test_tasks_that_a_client_takes_back(probe, monkeypatch):
     for n, message in enumerate(messages, 1):
         assert worker.stream_handlers["free-keys"](**message) == n
         told.append(len(samples(probe)))
-    assert worker.freed == messages  # Dask gets what it would have got
-    assert [b - a for a, b in zip(told, told[1:])] == [1, 1, 1, 0, 0, 0]  # at once: the worker may be next
+    assert worker.freed == messages  # Dask gets what it would get without crema
+    assert [b - a for a, b in zip(told, told[1:])] == [1, 1, 1, 0, 0, 0]  # sent at once: the worker may be removed next
     clock[0] = 102.5
     probe._tick(probe._members[0])
     taken = samples(probe)[-1]["taken_back"]
     assert [row[:4] for row in taken] == [["s0", True, 1, 2.5], ["s1", True, 5, 2.5], ["s1", False, 2, 2.5]]
     assert taken[0][4] == ["8be0e07b562230e"] and [len(row[4]) for row in taken] == [1, 5, 2]
-    assert probe._hash("a") == "af63dc4c8601ec8c"  # as FNV-1a is published
+    assert probe._hash("a") == "af63dc4c8601ec8c"  # the published value of FNV-1a
 
 
 def test_what_cannot_be_wrapped_is_noted(probe):
@@ -483,7 +483,7 @@ def test_what_cannot_be_wrapped_is_noted(probe):
 
 
 class Scheduler:
-    """As a worker has it; runs what it is given as the scheduler does, beside tasks made by hand."""
+    """As a worker sees it; runs functions as the scheduler does, on tasks made by hand."""
 
     address = "tcp://s:8786"
 
@@ -528,7 +528,7 @@ def clock(monkeypatch):
 def ask(probe, worker, clock, seconds=1):
     async def tick():
         probe._members[0].callback.function()
-        probe._ask_if_due(worker)  # one at a time
+        probe._ask_if_due(worker)  # one request at a time
         if probe._ask["under_way"]:
             await probe._ask["under_way"]
 
@@ -558,7 +558,7 @@ def test_what_the_scheduler_counts(probe, monkeypatch, clock):
     assert ask(probe, worker, clock, 1)["prefixes"] == []  # nothing is left to do
     scheduler.move("next-1", "waiting")
     assert ask(probe, worker, clock, 2)["prefixes"] == [["next", 1, 0, 2, None]]
-    scheduler.move("next-1", "processing", "released", "waiting")  # alone, and its worker was lost
+    scheduler.move("next-1", "processing", "released", "waiting")  # the only task, whose worker was lost
     assert ask(probe, worker, clock, 2)["prefixes"] == [["next", 1, 0, 4, None]]
 
 
@@ -584,13 +584,13 @@ def test_one_worker_asks(probe, monkeypatch, clock):
     assert scheduler.real.handlers["crema_count_2"](asker="another") == {"id": "Scheduler-1", "clients": 1, "prefixes": [["task", 1, 0, 0, None]]}
     scheduler.real.workers = range(200)
     assert ask(probe, worker, clock, 9) is None and len(scheduler.calls) == 2
-    assert ask(probe, worker, clock, 19) is None and len(scheduler.calls) == 2  # with 200 workers, ten a second
+    assert ask(probe, worker, clock, 19) is None and len(scheduler.calls) == 2  # with 200 workers, ten requests per second
     assert ask(probe, worker, clock, 1.5)["clients"] == 1
     assert len(scheduler.real.plugins) == 1
 
 
 def test_no_question_beside_dasks_own(probe, monkeypatch, clock):
-    """Two questions at a time take two connections, which Dask keeps."""
+    """Two requests at a time take two connections, which Dask keeps."""
     scheduler = Scheduler(monkeypatch, ("task-1", "waiting"))
     worker = make_worker(1, scheduler=scheduler)
     probe.start(worker)
@@ -598,7 +598,7 @@ def test_no_question_beside_dasks_own(probe, monkeypatch, clock):
     worker.rpc, worker.periodic_callbacks = Thing(available=idle), {"heartbeat": beat}
     probe._ask["next"] = 0
     probe._ask_if_due(worker)
-    assert probe._ask["under_way"] is None  # the only one is in use
+    assert probe._ask["under_way"] is None  # the only connection is in use
     idle[scheduler.address].add("connection")
     beat._next_timeout = clock[0] + 0.1
     probe._ask_if_due(worker)
@@ -608,18 +608,18 @@ def test_no_question_beside_dasks_own(probe, monkeypatch, clock):
     calls = len(scheduler.calls)
     idle.clear()
     ask(probe, worker, clock, 3)
-    assert len(scheduler.calls) == calls  # both of its turns
+    assert len(scheduler.calls) == calls  # in both of its turns it is put off
     ask(probe, worker, clock)
-    assert len(scheduler.calls) == calls + 1  # not for ever
+    assert len(scheduler.calls) == calls + 1  # but not forever
 
 
 def test_a_scheduler_that_refuses(probe, monkeypatch, clock):
     scheduler = Scheduler(monkeypatch)
     worker = make_worker(1, scheduler=scheduler)
     probe.start(worker)
-    scheduler.refuses = OSError()  # not reached: later
+    scheduler.refuses = OSError()  # not reachable: it retries later
     assert ask(probe, worker, clock) is None and ask(probe, worker, clock, 5) is None and len(scheduler.calls) == 1
-    scheduler.refuses = ValueError()  # never
+    scheduler.refuses = ValueError()  # it never retries
     assert ask(probe, worker, clock, 6) is None and ask(probe, worker, clock, 100) is None and len(scheduler.calls) == 2
     monkeypatch.setenv("CREMA_ASK_SCHEDULER", "off")
     probe._ask_from_now()

@@ -1,4 +1,4 @@
-"""What lines of the user's code read, from a run made by hand: columns on two workers, asked for by one line, by two, by none."""
+"""What lines of the user's code read, from a run made by hand: columns on two workers, requested by one line, by two, by none."""
 
 import json
 import os
@@ -23,7 +23,7 @@ CODE = "def process(events):\n    jets = events.Jet[events.Jet.pt > 30]\n    ret
 
 
 def rows(path):
-    """(worker, column, lines, more, number): as agents send them."""
+    """(worker, column, lines, more, number), as sent by agents."""
     one, two, odd = (f"{path}:{line} {name}" for line, name in ((2, "process"), (3, "process"), (4, "<lambda>")))
     return [(0, "Jet_pt", [one], False, 1000), (1, "Jet_pt", [two], False, 300), (0, "Jet_eta", [one], False, 20), (0, "MET_pt", [one, two], False, 7),
             (1, "MET_pt", [two], False, 50), (0, "Muon_pt", [odd], True, 4), (1, "nJet", [], False, 600), (1, "nMuon", ["no line"], False, 5),
@@ -31,7 +31,7 @@ def rows(path):
 
 
 def number(i, value):
-    """Of the i-th cell: another one for each."""
+    """The i-th cell's number: different for each."""
     return value * (i + 1) * (1000 if CELLS[i][2] else 1)
 
 
@@ -63,7 +63,7 @@ def report(folder, *options):
 
 
 def test_each_number_once(made):
-    """By line: its own columns; several lines' beside them, nobody's, and what lies outside of columns: together the chunks' numbers."""
+    """For a line: its own columns. Columns of several lines, of no line, and reads outside columns are separate; together they are the chunks' numbers."""
     _, found, code = made
     shown = {(r["kind"], r["line"]): r for r in found["read_lines"]}
     path = str(code)
@@ -83,7 +83,7 @@ def test_each_number_once(made):
 
 
 def test_order(tmp_path):
-    """Most bytes first; equal ones by file and line, whoever was heard first."""
+    """Most bytes first; equal ones by file and line, whatever the order of arrival."""
     journal = frames.Journal(tmp_path / "journal")
     journal.worker(WORKERS[0], host="node", pid=1, cores=1)
     journal.task(1, "work-0", 0, 900, WORKERS[0], prefix="work", flags=CHUNK, dataset="set", events=10)
@@ -110,7 +110,7 @@ def test_unknown_is_not_nothing(tmp_path):
 
 @pytest.mark.parametrize("of_line", [1.25, 0.3])
 def test_findings_name_the_line(tmp_path, of_line):
-    """2 of 4 s of CPU are decompression; it is worth a line if one asked for columns that took a fifth of it, and so are 60 columns."""
+    """2 of 4 s of CPU are decompression; a line is named if it requested columns that took a fifth of that, and so for 60 columns."""
     journal, names = frames.Journal(tmp_path / "journal"), [f"c{n}" for n in range(60)]
     journal.worker(WORKERS[0], host="node", pid=1, cores=1, stack=json.dumps({"nthreads": 1}))
     journal.task(1, "work-0", 0, 9000, WORKERS[0], prefix="work", flags=CHUNK, dataset="set", filename="/a.root", events=10, cpu_ns=4 * 10**9, pool_cpu_ns=0,
@@ -138,7 +138,7 @@ def test_findings_name_the_line(tmp_path, of_line):
 
 
 def test_other_forms(made):
-    """SQLite says the same; the code shows it beside the lines, which were not sampled."""
+    """SQLite equals the JSON; the code shows the numbers next to its lines, which were not sampled."""
     folder, found, code = made
     base = sqlite3.connect(folder / "run.db")
     base.row_factory = sqlite3.Row

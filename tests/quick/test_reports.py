@@ -1,5 +1,5 @@
-"""Reports of a run made by hand in which every number is another one: each number of the journal is in its place, and in
-no other, in JSON, CSV, SQLite and the folder of `--measurement`. The truth is what this file put into the journal."""
+"""Reports of a run made by hand in which every number is different: each number of the journal is in its place, and in
+no other, in JSON, CSV, SQLite and the folder of `--measurement`. The truth is what this file wrote to the journal."""
 
 import datetime
 import json
@@ -28,7 +28,7 @@ def at(ms):
 
 
 def number(*of):
-    """Another one for each: below a million."""
+    """A different number for each, below a million."""
     return 1 + sum((i + 3) * 7919 * sum(map(ord, str(word))) for i, word in enumerate(of)) % 999_983
 
 
@@ -36,7 +36,7 @@ def worker_of(i):
     return 0 if i == 9 else i % 2
 
 
-# As an agent writes them; and what a reader shows: a name may hold anything.
+# As an agent writes them, and as a reader shows them: a name may contain anything.
 SECTIONS = ["0", "0 t 3 1500000000 4 jets", "7 t 3 1500000000 8 jets/a b p 1 250000000 9  t 1 2 3 f 2 125000000 4 x\ny\u00e9"[:-1] + "z", None]
 SHOWN = [[], [("jets", "task", "crema", 3, 1.5)],
          [("jets/a b", "task", "crema", 3, 1.5), (" t 1 2 3 ", "pool", "crema", 1, 0.25), ("x\nyz", "task", "roastcoffea", 2, 0.125)], None]
@@ -129,7 +129,7 @@ def fill(journal):
 
 
 class Made:
-    """The run's report in all forms."""
+    """The run's report in all formats."""
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_file_codec_server(made):
     for name, cell, unit in SERVER_CELLS:
         assert server[cell] == SERVER[name] / (1e9 if unit == "ns" else 1), name
     assert [bucket["requests"] for bucket in server["latency_buckets"]] == [10, 20, 30]
-    # the 30th of 60 is in the second of them, the 60th in the last
+    # the 30th of 60 is in the second bucket, the 60th in the last
     for quantile, bucket in (("p50", 1), ("p99", 2)):
         least, most = (server["latency_buckets"][bucket][end] for end in ("least_s", "most_s"))
         assert server[f"latency_{quantile}_s"] == [least, most]
@@ -266,13 +266,13 @@ def test_workers(made):
 
 
 def test_completeness(made):
-    """What the table of completeness adds up is what both workers said."""
+    """The sums in the table of completeness are those of both workers' messages."""
     whole = made.json["completeness"]
     assert (whole["workers_seen"], whole["records_bad"]) == (2, 0)
     told = {"records_lost": 0, **{name: 2 * value + 1 for name, value in TOTALS.items() if name in whole}}
     assert len(told) >= 5
     for name, value in told.items():
-        # The second worker went silent: what it lost and refused after that is unknown, and what is known is called so.
+        # The second worker went silent: its later losses and refusals are unknown, and the known number is a lower bound.
         doubtful = name in ("records_lost", "records_refused", "tasks_refused")
         assert (whole[name], whole.get(f"{name}_at_least")) == ((None, value) if doubtful else (value, None)), name
     assert [(w["silent"], w["records_lost"], w["records_lost_at_least"]) for w in made.json["workers"]] == [(False, 0, 0), (True, None, 0)]
@@ -283,7 +283,7 @@ def test_completeness(made):
 
 
 def test_sums_of_tasks(made):
-    """A metric named after a counter is its sum over the counted tasks; a dataset's over its own."""
+    """A metric named after a counter is its sum over the counted tasks; a dataset's is the sum over its own tasks."""
     metrics, summed = made.json["metrics"], 0
     for name in COUNTS:
         if isinstance(metrics.get(name), int):
@@ -305,7 +305,7 @@ ALSO = {"storage_read_bytes": "disk_read_bytes", "storage_read_bytes_all": "disk
 
 
 def test_old_names(made):
-    """A number that is called otherwise in other outputs has both names, and one value: that of the tasks."""
+    """A number with another name in other outputs has both names, and one value: that of the tasks."""
     metrics = made.json["metrics"]
     for name, old in ALSO.items():
         assert metrics[name] == metrics[old] is not None, name
@@ -319,7 +319,7 @@ CALLED = {"coffea_bytesread": "coffea_bytesread", "requested_bytes": "coffea_byt
 
 
 def of_tasks(which, row, **more):
-    """What a row of sums says of these tasks, by its own names."""
+    """A row of sums for these tasks, by the row's own names."""
     found = dict(row)
     for name, value in row.items():
         if name in COUNTS or name in CALLED:
@@ -366,7 +366,7 @@ def test_tracking(made):
 
 
 def test_trees_of_metrics(made):
-    """Metrics that are no single number."""
+    """Metrics that are not single numbers."""
     metrics, first = made.json["metrics"], [p["cpu_percent"] for p in made.json["metrics"]["worker_cpu_occupancy"]["tcp://w0:1"]]
     assert (metrics["columns"], metrics["processor_prefixes"]) == (["x", "y"], ["work"])
     assert first == [50.5, 51.5, 52.5]
@@ -376,10 +376,10 @@ def test_trees_of_metrics(made):
     lost = task_values(9)
     cpu = (lost["cpu_ns"] + lost["pool_cpu_ns"]) / 1e9
     assert metrics["overhead_classes"]["repeated_work"] == pytest.approx({"attempts": 1, "wall_seconds": 0.05, "cpu_seconds": cpu})
-    # of the limit that the worker told last before; the other one has told no memory
+    # of the limit in the worker's latest message before it; the other worker has sent no memory
     percent = [100 * memory / limit for memory, limit in ((10**6, 9_000_000), (1_005_000, 9_000_001), (1_010_000, 9_000_002))]
     assert [p["percent"] for p in metrics["memory_utilization_percent"]][:3] == pytest.approx(percent)
-    # two of the worker's threads had a task, of as many as it told
+    # two of the worker's threads had a task, of as many as it reported
     assert [p["percent"] for p in metrics["cpu_utilization_percent"]][:3] == pytest.approx([50, 200 / 3, 75])
     assert "around process()" in metrics["measurement_points"] and "from its start to its result" in metrics["measurement_points"]
 
@@ -409,7 +409,7 @@ def test_measurement_is_the_json(made):
             values = [next(v for k, v in p.items() if k != "timestamp") for p in points]
             if name == "worker_last_seen":
                 values = [datetime.datetime.fromisoformat(v).timestamp() for v in values]
-            assert sorted({p[1] for p in theirs[worker]}) == pytest.approx(values, abs=1e-5), name  # theirs are of a grid
+            assert sorted({p[1] for p in theirs[worker]}) == pytest.approx(values, abs=1e-5), name  # their points are on a grid
             compared += len(points)
     assert compared >= 24
 
@@ -421,7 +421,7 @@ def data_of_page(made):
 
 
 def test_page_has_the_json(made):
-    """What the page's tables say of a thing is what the JSON says of it."""
+    """The page's tables equal the JSON."""
     page, metrics = data_of_page(made), made.json["metrics"]
     assert {m["id"]: m["value"] for m in page["metrics"] if not isinstance(m.get("value", []), (list, dict))}.items() <= metrics.items()
     tasks = {row["key"]: row for row in made.json["tasks"]}
@@ -480,7 +480,7 @@ def as_seconds(value):
 
 
 def test_text_has_the_json(made):
-    """The tables that are printed: each row by its first cell, the numbers formatted here."""
+    """The printed tables: each row by its first cell, with the numbers formatted here."""
     lines = report(made).splitlines()
     titles = {line.strip(): [re.split(r" {2,}", row.strip()) for row in takewhile(str.strip, lines[i + 1:])]
               for i, line in enumerate(lines) if line and not line.startswith(" ")}

@@ -1,4 +1,4 @@
-"""`crema run --name`: from the command line through the library and its agent to what finds and shows a run; what is no name is none."""
+"""`crema run --name`: from the command line through the library and its agent to the outputs that find and show a run; invalid names are ignored."""
 
 import json
 import os
@@ -6,20 +6,20 @@ import subprocess
 import sys
 
 import pytest
-import test_reports  # knows where frames.py is
+import test_reports  # sets the path to frames.py
 import frames
 from test_reports import ROOT
 from test_worker import BUILD, HERE, spool
 
 CREMA = BUILD / "crema"
-# of each run: the names of its workers
+# for each run: the names sent by its workers, and the run's name
 RUNS = [(["ttbar"], "ttbar"), (["ttbar scan"], "ttbar scan"), (["muons"], "muons"), (["muons", "jets"], None), (["muons", None], None), ([None], None),
         (["x" * 101], None), (["\x1b[2J"], None), (["line\nbreak"], None), (["last"], None), (["\u202eturned"], None), (["caf\u00e9 " + "x" * 94], "caf\u00e9 " + "x" * 94)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A journal with a run for each row, one hour after the other."""
+    """A journal with a run for each row, one per hour."""
     folder = tmp_path_factory.mktemp("named")
     journal = frames.Journal(folder / "journal")
     for i, (names, _) in enumerate(RUNS):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-import test_reports  # knows where frames.py and terminal.py are
+import test_reports  # sets the path to frames.py and terminal.py
 from test_reports import ROOT, made  # noqa: F401  (a fixture)
 
 import terminal
@@ -26,7 +26,7 @@ def piped(made, *options, **env):
 
 
 def on_terminal(made, *options, columns=80, lines=45, **env):
-    """What was written, without its colours, by lines."""
+    """The output without colours, as lines."""
     env = {"PAGER": "cat", **env}
     with terminal.Terminal(argv(made, *options), lines=lines, columns=columns, env=env) as tty:
         assert tty.end() == 0
@@ -48,7 +48,7 @@ def test_first_screen(made):
     budget = m["budget"]
     bar, parts = lines[at[1] + 1].strip(), [v for k, v in budget.items() if k not in ("wall_seconds", "threads", "thread_seconds")]
     assert sum(parts) == pytest.approx(budget["thread_seconds"])
-    whole = sum(max(v, 0) for v in parts)  # this run has more waits than time: clocks that differ
+    whole = sum(max(v, 0) for v in parts)  # the waits of this run exceed its time: clocks differ
     assert len(bar) == 77
     for mark, part in (("#", "cpu"), ("=", "runqueue"), (".", "idle")):
         assert abs(bar.count(mark) - 77 * budget[part] / whole) < 1, part
@@ -77,7 +77,7 @@ def test_as_wide_as_the_terminal(made, columns):
         assert widest < columns
         assert widest > 60 if columns == 80 else widest > 90 or options
     assert len(on_terminal(made, columns=columns)) <= 31
-    # what COLUMNS says is not what the terminal has; in a pipe it is 80
+    # the terminal's width is used, not COLUMNS; in a pipe it is 80
     assert max(map(len, piped(made, "--full", COLUMNS="200").stdout.splitlines())) < 80
 
 
@@ -90,10 +90,10 @@ def test_pager(made, tmp_path, monkeypatch):
     shown = "\n".join(on_terminal(made, **env))
     assert shown.startswith("LESS=FRX\n<run ") and shown.rstrip().endswith(">")
     assert "\n".join(on_terminal(made, "--full", **env)).startswith("LESS=FRX\n<run ")
-    # neither in a pipe nor for what programs read
+    # neither in a pipe nor for machine-readable output
     assert piped(made, **env).stdout.startswith("run ")
     assert "".join(on_terminal(made, "--json", "-", **env)).startswith("{")
-    # one that leaves early or is not there changes nothing
+    # a pager that quits early or is missing changes nothing
     with terminal.Terminal(argv(made, "--full"), env={"PAGER": "exec sh -c 'read line; echo \"$line\"'"}) as tty:
         assert tty.end() == 0 and b"run " in tty.bytes
     with terminal.Terminal(argv(made), columns=80, env={"PATH": str(tmp_path)}) as tty:

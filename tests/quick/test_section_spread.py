@@ -1,4 +1,4 @@
-"""Sections by dataset and their spread: each execution's time is known here, so are least, median and most."""
+"""Sections by dataset and their spread: the time of each execution is known here, and so are minimum, median and maximum."""
 
 import json
 import math
@@ -6,19 +6,19 @@ import random
 import statistics
 
 import pytest
-import test_reports  # knows where frames.py and tables.py are
+import test_reports  # sets the path to frames.py and tables.py
 import frames
 import tables
 from test_reports import COUNTS, SPAN, WORKERS, as_seconds, number
 from test_small_runs import reported
 
 SPREAD = ("wall_min_seconds", "wall_median_seconds", "wall_max_seconds")
-WITHIN = 2 ** (1 / 8) - 1  # half of a bucket of a fourth of an octave
+WITHIN = 2 ** (1 / 8) - 1  # half of a bucket, which is a quarter of an octave
 MS = 10**6
 MANY = random.Random(7)
 LONG = [round(math.exp(MANY.uniform(math.log(2 * MS), math.log(40_000 * MS)))) for _ in range(501)]
 
-# worker, path, dataset, beyond, nanoseconds of each execution, whether the agent knew of spreads
+# worker, path, dataset, beyond, nanoseconds of each execution, whether the agent reports spreads
 ROWS = [(0, "jets", "ttbar", False, [10 * MS, 21 * MS, 33 * MS, 900 * MS], True),
         (1, "jets", "ttbar", False, [15 * MS], True),
         (0, "jets", "wjets", False, [100 * MS, 301 * MS], True),
@@ -60,7 +60,7 @@ def made(tmp_path_factory):
 
 
 def walls_of(path, *which):
-    """Of all datasets, or of one: (dataset, beyond)."""
+    """For all datasets, or for one: (dataset, beyond)."""
     return sorted(ns for _, p, dataset, beyond, walls, _ in ROWS if p == path and (not which or which == (dataset, beyond)) for ns in walls)
 
 
@@ -75,7 +75,7 @@ def test_by_dataset(made):
     assert len(found) == len(made.json["sections_by_dataset"]) == 11
     for key in [("jets", "ttbar", False), ("jets", "wjets", False), ("jets", None, True), ("jets", None, False), ("many", "ttbar", False), ("tiny", "ttbar", False)]:
         is_spread(found[key], walls_of(key[0], *key[1:]))
-    # two are told exactly, and one
+    # with two executions, or one, the values are exact
     assert found["jets", "wjets", False]["wall_median_seconds"] == pytest.approx(0.2005, abs=1e-12)
     assert [found["jets", None, False][name] for name in SPREAD] == [0.008] * 3
     for name in ("read_bytes", "decompress_calls"):
@@ -86,7 +86,7 @@ def test_by_dataset(made):
 
 
 def test_sums_over_datasets(made):
-    """The list without datasets: what the datasets' rows add up to, to the last number."""
+    """The list without datasets equals the sums of the datasets' rows, to the last digit."""
     rows = made.json["sections"]
     assert sorted(row["section"] for row in rows) == sorted({path for _, path, *_ in ROWS})
     for row in rows:
@@ -101,7 +101,7 @@ def test_sums_over_datasets(made):
 
 
 def test_unknown_spreads(made):
-    """Agents that told no spread: unknown, also together with one that did. Nothing ended: unknown. Longer than buckets reach: the median."""
+    """Agents without spreads: unknown, also together with an agent that sends them. No execution ended: unknown. Longer than the last bucket: the median."""
     rows = {row["section"]: [row[name] for name in SPREAD] for row in made.json["sections"]}
     assert rows["old"] == rows["mixed"] == rows["open"] == [None] * 3
     assert rows["ages"] == [4 * 3600, None, 6 * 3600]

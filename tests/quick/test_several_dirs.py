@@ -1,12 +1,12 @@
-"""The journals of several collectors read as one: whatever frames each of them has, and in whatever order they are named, the
-reports are those of one collector that has all of them, and a record that two have counts once."""
+"""The journals of several collectors read as one: whatever frames each of them has, and in whatever order they are given, the
+reports equal those of one collector that has all of them, and a record that two of them have counts once."""
 
 import json
 import re
 import subprocess
 
 import pytest
-import test_footers  # knows where frames.py is
+import test_footers  # sets the path to frames.py
 import cluster
 from frames import CHECKPOINT, DATA, HEAD
 from stores import DAY, Store, tasks
@@ -14,7 +14,7 @@ from test_footers import SELECTED, said, store, truth  # noqa: F401 (fixtures)
 
 FILES = re.compile(r'\\"files_read\\": \d+')
 WAYS = {
-    # (which collectors get frame i of n): the worker moved, with what was not acknowledged sent again; it moves to and fro;
+    # (which collectors get frame i of n): the worker moved, and unacknowledged frames were sent again; it moves back and forth;
     # all frames were sent twice; one collector has nothing but the worker's hello
     "moved": lambda i, n: {0} if i < n // 2 else {1},
     "moved early, sent again": lambda i, n: {0} if i < n // 5 else {0, 1} if i < n // 3 else {1},
@@ -47,15 +47,15 @@ def whole_frames(path):
 
 
 def split(store, folder, way, n=2):
-    """n state directories, with the segments of the same names, each with its header and hellos, and those of the other frames
-    that the way gives to it."""
+    """n state directories with segments of the same names, each with its header and hellos, and with those of the other frames
+    that `way` assigns to it."""
     parts = [Store(folder / str(k)) for k in range(n) if not (folder / str(k)).mkdir()]
     count = sum(kind == DATA for path in test_footers.segments(store) for kind, _ in whole_frames(path))
     i = 0
     for path in test_footers.segments(store):
         files = [b""] * n
         for kind, frame in whole_frames(path):
-            if kind != CHECKPOINT:  # of all frames of one collector
+            if kind != CHECKPOINT:  # it covers all frames of one collector
                 files = [file + (frame if kind != DATA or k in way(i, count) else b"") for k, file in enumerate(files)]
             i += kind == DATA
         for part, file in zip(parts, files):
@@ -66,7 +66,7 @@ def split(store, folder, way, n=2):
 
 
 def same(several, truth, first):
-    """As the truth says, but for the names of directories and the number of files."""
+    """Equal to the truth, except for the names of directories and the number of files."""
     names = "', '".join(str(part.dir) for part in several.parts)
     for is_now, was in zip(said(several, *SELECTED), truth, strict=True):
         assert FILES.sub("", json.dumps(is_now).replace(names, str(first))) == FILES.sub("", json.dumps(was))
@@ -81,7 +81,7 @@ def test_as_one(store, truth, tmp_path, way):  # noqa: F811
 
 @pytest.mark.parametrize("way", ["moved early, sent again", "to and fro"])
 def test_by_footers_and_totals(store, truth, tmp_path, way):  # noqa: F811
-    """Each collector's footers and totals are of its own records: of a run that two have, neither's totals are believed."""
+    """Each collector's footers and totals cover only its own records: for a run that two of them have, neither's totals are used."""
     parts = split(store, tmp_path, WAYS[way])
     for part in parts:
         with part.collect() as collector:
@@ -110,7 +110,7 @@ def test_what_fails_is_named(store, tmp_path):  # noqa: F811
 
 
 def test_segments_of_the_same_time(tmp_path):
-    """One collector's segment has the run, the other's of the same time has nothing of it: only the latter is left out."""
+    """One collector's segment contains the run, the other's of the same time does not: only the latter is left out."""
     parts = []
     for k, span in enumerate(("span-a", "span-b")):
         (tmp_path / str(k)).mkdir()
@@ -130,7 +130,7 @@ def test_segments_of_the_same_time(tmp_path):
 
 
 def test_what_one_has_dropped(tmp_path):
-    """What a collector dropped is gone in its own journal only, and its list of dropped runs is shown."""
+    """What a collector dropped is missing only in its own journal, and its list of dropped runs is shown."""
     parts, old = [], []
     for k in range(2):
         (tmp_path / str(k)).mkdir()

@@ -1,11 +1,11 @@
-"""The sheets of CSV and SQLite beside the JSON's own tables, and runs in which much is unknown, shared or beside Dask."""
+"""The sheets of CSV and SQLite against the JSON's own tables, and runs with much that is unknown, shared or outside Dask."""
 
 import json
 import re
 import sqlite3
 
 import pytest
-import test_reports  # knows where frames.py and tables.py are
+import test_reports  # sets the path to frames.py and tables.py
 import frames
 import tables
 import test_exports
@@ -37,7 +37,7 @@ def made(tmp_path_factory):
 
 
 def sheet(made, name):
-    """As CSV has it; SQLite has the same."""
+    """The CSV sheet; SQLite has the same."""
     rows = tables.read_csv(made.folder / "csv", name)
     with sqlite3.connect(made.folder / "run.db") as db:
         assert tables.read_sql(db, name) == rows
@@ -96,14 +96,14 @@ def test_tracking_and_meta(made):
     assert counts == [p["worker_count"] for p in tracked["worker_counts"]] and compared > 30
     with sqlite3.connect(made.folder / "run.db") as db:
         meta = dict(db.execute("SELECT * FROM meta"))
-    assert str(meta.pop("integers_too_large")) == "0"  # SQLite's own
+    assert str(meta.pop("integers_too_large")) == "0"  # SQLite's own count
     assert [[cell for cell, _ in line] for line in tables.records(made.folder / "csv" / "meta.csv")] == [["name", "value"], *([k, str(v)] for k, v in meta.items())]
     assert (meta["program"], meta["run"], str(meta["attempts"]), str(meta["format"])) == ("crema", made.json["run"], "6", "1")
     assert meta["unknown"] == "an empty cell or NULL: it could not be measured" and "tasks.counted is true for" in meta["counted"]
 
 
 def test_section(made):
-    """A section within another one: its own times, and the outer one's without it."""
+    """A section within another one: its own times, and the outer section's without it."""
     inner, = (s for s in made.json["sections"] if s["section"].endswith("sub"))
     outer, = (s for s in made.json["sections"] if s["section"] == "fill")
     times = {"runqueue": "runqueue_wait", "cpu": "cpu", "sleep": "sleep"}
@@ -115,7 +115,7 @@ def test_section(made):
     assert (inner["wall_seconds"], inner["count"], outer["self"]["wall_seconds"]) == (0.2, 3, near(0.6 - 0.2))
 
 
-# What is unknown
+# Unknown values
 
 def odd(folder, fill):
     found = Made()
@@ -135,7 +135,7 @@ def classes(**more):
 
 
 def test_unknown_classes_and_threads(tmp_path):
-    """A class that is not known is in what is not classified; threads that are not known are no line."""
+    """A class that is not known is part of the unclassified time; unknown threads have no line."""
     def fill(journal):
         journal.worker(WORKERS[0])
         journal.task(1, "a", 0, 1000, WORKERS[0], prefix="one", **classes(lock_wait_ns=None, gil_wait_ns=None))
@@ -156,7 +156,7 @@ def test_unknown_classes_and_threads(tmp_path):
 
 
 def test_what_clocks_differ_by(tmp_path):
-    """Below 1 % of the time it is 0 for people, without a sign; the JSON keeps it."""
+    """Below 1 % of the time the text and the page show 0 without a sign; the JSON keeps the value."""
     def fill(journal):
         journal.worker(WORKERS[0])
         journal.task(1, "a", 0, 1000, WORKERS[0], prefix="one", flags=2, dataset="set", **classes(cpu_ns=1_000_077_000 - sum(classes().values()) + 10**7))
@@ -172,7 +172,7 @@ def test_what_clocks_differ_by(tmp_path):
 
 
 def test_most_was_lost(tmp_path):
-    """Where most of the time counts for nothing, all attempts are shown, and the report says so."""
+    """If most of the time is wasted, the report shows all attempts and states that."""
     def fill(journal):
         journal.worker(WORKERS[0], stack=json.dumps({"nthreads": 2}))
         journal.message([10, at(50), json.dumps({"nthreads": 2, "spilled_bytes": 5})], WORKERS[0])
@@ -196,7 +196,7 @@ def test_most_was_lost(tmp_path):
 
 
 def test_many_rows(tmp_path):
-    """Longest first, and how many were left out."""
+    """The longest first, with the number of rows left out."""
     def fill(journal):
         for i in range(20):
             worker = bytes([i]) * 16
@@ -224,7 +224,7 @@ def test_many_rows(tmp_path):
 
 
 def test_processes_without_dask(tmp_path):
-    """How much of the processes' lives was their start, and how much work."""
+    """The shares of the processes' lifetimes that were their start and work."""
     def fill(journal):
         for k, worker in enumerate(WORKERS):
             journal.worker(worker, pid=k + 1, start_ticks=frames.BOOT_NS // 10**7)
@@ -244,7 +244,7 @@ DROPPED = [{"run": "20260101-000000-ab12", "kind": "coffea", "why": "--keep", "p
 
 
 def test_dropped_runs(tmp_path):
-    """They are listed with what is left of them; a time that nobody wrote down is unknown."""
+    """They are listed with their remaining totals; a time that was not recorded is unknown."""
     journal = frames.Journal(tmp_path / "journal")
     journal.worker(WORKERS[0])
     journal.task(1, "a", 0, 1000, WORKERS[0])

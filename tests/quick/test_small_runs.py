@@ -1,11 +1,11 @@
-"""Small journals in which only the order, the sum or the note that a test asks for can be right."""
+"""Small journals, in each of which a test checks one order, sum or note."""
 
 import json
 import re
 import subprocess
 
 import pytest
-import test_reports  # knows where frames.py is
+import test_reports  # sets the path to frames.py
 import frames
 from test_reports import WORKERS, at
 
@@ -41,7 +41,7 @@ def test_sections_by_their_time(tmp_path):
 
 
 def test_files(tmp_path):
-    """Without an amplification by the bytes that were read; rows of a file add up, also those of its baskets."""
+    """Files without an amplification are ordered by the bytes that were read; rows of a file add up, including those of its baskets."""
     def fill(journal):
         for path, read in (("/data/least.root", 5_000), ("/data/most.root", 7_000), ("/data/middle.root", 6_000)):
             journal.message([12, {"path": path, "span": test_reports.SPAN, "kind": "data", "read_calls": 1, "read_bytes": read}], WORKERS[0])
@@ -70,7 +70,7 @@ def test_a_clock_that_was_set(tmp_path, steps):
 
 
 def test_a_list_of_runs_without_chunks(tmp_path):
-    """Nobody knows their events; of the other run they are its chunks'."""
+    """Their events are unknown; those of the other run are its chunks'."""
     def fill(journal):
         journal.task(2, "plain-1", 5000, 6500, WORKERS[1], prefix="plain", span="plain-span")
         journal.task(3, "plain-2", 5500, 7000, WORKERS[1], prefix="plain", span="plain-span")
@@ -81,7 +81,7 @@ def test_a_list_of_runs_without_chunks(tmp_path):
 
 
 def test_threads_with_the_longest_tasks(tmp_path):
-    """More than there is room for; their longest tasks differ by a few nanoseconds."""
+    """More threads than fit; their longest tasks differ by a few nanoseconds."""
     longer = {n: 1 + n * 37 % 66 for n in range(66)}
 
     def fill(journal):
@@ -96,7 +96,7 @@ def test_threads_with_the_longest_tasks(tmp_path):
 
 
 def test_taskvines_own_times(tmp_path):
-    """By execution and by category, from a log of three: one that came back, one that is under way, and one of which only the wait is known."""
+    """By execution and by category, from a log of three: one that was retrieved, one that is running, and one that is still waiting."""
     log = tmp_path / "transactions"
     facts = {"time_worker_start": [1800000002.25, "s"], "time_worker_end": [1800000003.5, "s"], "wall_time": [1.25, "s"], "time_input_mgr": [0.5, "s"],
              "size_input_mgr": [2, "MB"], "time_output_mgr": [0.125, "s"], "size_output_mgr": [0.5, "MB"]}
@@ -122,7 +122,7 @@ def test_taskvines_own_times(tmp_path):
 
 
 def test_long_waits_from_one_place(tmp_path):
-    """One line where the innermost frame, the file's name, the wait and the kind of task are the same; the JSON has each."""
+    """One line if the innermost frame, the file's name, the wait and the prefix are the same; the JSON has each."""
     def fill(journal):
         for n, (ms, path, frame, prefix) in enumerate(((500, "/a/x.root", 1, "work"), (400, "/b/x.root", 2, "work"), (250, "/b/x.root", 2, "work"), (300, "/b/y.root", 2, "work"),
                                                        (60, "/c/y.root", 2, "work"), (70, "/a/x.root", 1, "other"))):
@@ -150,7 +150,7 @@ def test_runs_at_once(tmp_path):
 @pytest.mark.parametrize("more, shown", [((), "send processor"), ((("lambda-1", 40, 60),), "send processor"), ((("lambda-2", 40, 60),), "lambda"),
                                          ((("lambda-1", 1500, 1600),), "lambda")])
 def test_names_of_coffeas_own_tasks(tmp_path, more, shown):
-    """Its lambda is sent once before the first chunk, and again if it is lost; any other is the user's."""
+    """coffea's lambda is sent once before the first chunk, and again if it is lost; any other lambda is the user's."""
     def fill(journal):
         journal.task(20, "automatic_retries-1", -300, -200, WORKERS[0], prefix="automatic_retries", flags=1 << 9)
         for n, (key, start, stop) in enumerate((("lambda-1", -100, -50), *((key, start - (1000 if start < 1000 else 0), stop - (1000 if start < 1000 else 0)) for key, start, stop in more))):
@@ -162,7 +162,7 @@ def test_names_of_coffeas_own_tasks(tmp_path, more, shown):
 
 
 def alone(tmp_path, fill, *options, also=b""):
-    """(JSON or None, text, standard error) of a journal that `fill` alone makes."""
+    """(JSON or None, text, standard error) of a journal that only `fill` makes."""
     journal = frames.Journal(tmp_path / "journal")
     journal.worker()
     fill(journal)
@@ -190,7 +190,7 @@ def test_a_torn_file(tmp_path):
 
 
 def test_a_file_of_a_server(tmp_path):
-    """Without the bytes of read calls: what came from the network for what was used, unless less came than that."""
+    """Without the bytes of read calls: bytes from the network divided by those used, unless fewer bytes arrived than were used."""
     def fill(journal):
         journal.task(1, "k")
         for path, came in (("root://s//a", 3_000_000), ("root://s//b", 900_000)):
@@ -201,7 +201,7 @@ def test_a_file_of_a_server(tmp_path):
 
 
 def test_imports(tmp_path):
-    """Rows of all workers add up, and are unknown where one of them is."""
+    """Rows of all workers add up, and the sum is unknown if one of them is."""
     def fill(journal):
         journal.task(1, "k")
         for read in ({"read_calls": 2, "read_bytes": 3000}, {"read_calls": 5, "read_bytes": 40_000}, {"read_calls": 7}):
@@ -217,7 +217,7 @@ def test_no_run_but_a_reason(tmp_path):
 
 
 def test_amplification(tmp_path):
-    """Of chunks that mapped nothing: by dataset, by set of columns and by file. What came from the network is of files on servers only."""
+    """For chunks that mapped nothing: by dataset, by set of columns and by file. Bytes from the network count only for files on servers."""
     def fill(journal):
         for n, (name, asked, read, sent, used) in enumerate((("pure", 3000, 5000, 0, 2000), ("pure", 1500, 1000, 500, 1000), ("other", 700, 77, 4000, 1600))):
             journal.task(10 + n, f"chunk-{n}", 2000 + 1000 * n, 2900 + 1000 * n, WORKERS[1], prefix="work", span=test_reports.SPAN, flags=2, dataset=name,
@@ -245,7 +245,7 @@ def test_amplification(tmp_path):
     (0, "span-2", 9, None), (3, "span-2", 9, "Dask's fine metrics: 0 workers sent none, 1 only a part"), (3, test_reports.SPAN, 9, None),
     (3, test_reports.SPAN, 0.5, "Dask's fine metrics: 0 workers sent none, 1 only a part"), (None, None, 0, "Dask's fine metrics: 2 workers sent none, 0 only a part")])
 def test_digests_of_which_some_are_cut(tmp_path, cut, span, seconds, note):
-    """A worker that could not send all is said to lack some, unless those of this run came after its last task."""
+    """A worker that could not send all digests is reported, unless it sent those of this run after the run's last task."""
     def fill(journal):
         for worker in WORKERS if cut is not None else ():
             digests = [["execute", span, "work", "thread-cpu", "seconds", 1.5]]

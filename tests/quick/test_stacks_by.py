@@ -1,4 +1,4 @@
-"""Sampled stacks by dataset and by worker, of a run made by hand: in JSON, SQLite, pprof and the page's flame graph."""
+"""Sampled stacks by dataset and by worker, for a run made by hand: in JSON, SQLite, pprof and the page's flame graph."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PLACES = [("process", "/home/an.py", 7, True), ("fill", "/home/an.py", 9, True),
 
 
 def rows(k):
-    """(dataset, frames innermost first, ms of CPU, ms of storage wait): of worker k."""
+    """(dataset, frames innermost first, ms of CPU, ms of storage wait) of worker k."""
     yield "ttbar", [1, 0], 1000 * (k + 1), 0
     yield "ttbar", [2, 0], 0, 100 * (k + 1)
     yield "qcd", [1, 0], 50, 10
@@ -58,7 +58,7 @@ def report(folder, *options):
 
 
 def truth(of, workers=range(len(WORKERS))):
-    """{what `of` makes of a row: seconds of CPU and of waits for storage}"""
+    """{of(row): seconds of CPU and of waits for storage}"""
     found = {}
     for k in workers:
         for dataset, at_places, cpu, wait in rows(k):

@@ -1,4 +1,4 @@
-"""Tasks that run code in other interpreters of the process: nothing changes for the program, what is read is counted, and what cannot be
+"""Tasks that run code in other interpreters of the process: nothing changes for the program, reads are counted, and what cannot be
 seen is unknown (subinterpreters_job.py)."""
 
 import json
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import spool
-import test_live_numbers  # knows where those of the integration tests are
+import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
 sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))

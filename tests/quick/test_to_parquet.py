@@ -1,4 +1,4 @@
-"""Run.to_parquet(): what pyarrow, DuckDB and dask.dataframe read is what SQLite and the JSON of the same runs have."""
+"""Run.to_parquet(): pyarrow, DuckDB and dask.dataframe read the same as SQLite and the JSON of the same runs contain."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ import dask.dataframe
 import duckdb
 import pyarrow.parquet
 import pytest
-import test_reports  # knows where frames.py and tables.py are
+import test_reports  # sets the path to frames.py and tables.py
 import test_sheets
 
 sys.path.insert(0, str(test_reports.ROOT / "python"))
@@ -26,7 +26,7 @@ class Written:
         self.run, self.database, self.counts = run, database, counts
 
     def rows(self, table):
-        """As SQLite has them: column -> values, in its order."""
+        """As in SQLite: column -> values, in its order."""
         with contextlib.closing(sqlite3.connect(self.database)) as db:
             rows = db.execute(f'SELECT * FROM "{table}" ORDER BY rowid')
             names = [column[0] for column in rows.description]
@@ -54,7 +54,7 @@ def runs(tmp_path_factory, made, folder):
             run = crema.load(dir=journal)
             run._printed("--sqlite", where / f"{run.id}.sqlite")
             found.append(Written(run, where / f"{run.id}.sqlite", run.to_parquet(folder)))
-        found[1].run.to_parquet(folder)  # replaces itself
+        found[1].run.to_parquet(folder)  # replaces its own files
     return found
 
 
@@ -82,7 +82,7 @@ def test_each_cell_is_that_of_sqlite(runs, folder, which):
 
 
 def test_the_unknown_is_null(runs, folder):
-    """As many as the JSON has, and 0 is a number."""
+    """As many as in the JSON, and 0 is a number."""
     for written in runs:
         tasks = written.run.json["tasks"]
         table = pyarrow.parquet.read_table(folder / "tasks" / f"run={written.run.id}")
@@ -92,7 +92,7 @@ def test_the_unknown_is_null(runs, folder):
 
 
 def test_each_type_knows_null(tmp_path):
-    """Of a database with nothing else; its name has what an address of SQLite must escape."""
+    """In a database with nothing else; its name contains what must be escaped in an SQLite URI."""
     values = {"whole": ("INTEGER", 2**63 - 1, 0), "real": ("REAL", 0.1, 0.0), "text": ("TEXT", "a", ""), "truth": ("BOOLEAN", 1, 0), "any": ("", 3, 0.5)}
     with contextlib.closing(sqlite3.connect(tmp_path / "a ?#%.sqlite")) as db, db:
         db.execute("CREATE TABLE columns (table_name, column_name, type, unit)")
@@ -131,7 +131,7 @@ def test_dask_dataframe(runs, folder):
 
 
 def test_a_failure_leaves_what_was_there(runs, folder, monkeypatch):
-    """Neither a part of a file nor another name."""
+    """Neither a partial file nor a temporary one is left."""
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     monkeypatch.setattr(crema.parquet, "_column", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -1,4 +1,4 @@
-"""A Python that crema was not tested with, and one without the GIL: another library of this process answers for the interpreter."""
+"""A Python that crema was not tested with, and one without the GIL: a test library in this process answers for the interpreter."""
 
 import json
 import os
@@ -15,7 +15,7 @@ const char *Py_GetVersion(void) { return VERSION; }
 
 
 def run(folder, version, job, *arguments):
-    """The process of a worker whose Python answers so."""
+    """A worker's process whose Python answers that way."""
     for name in ("data", "out", "home"):
         (folder / name).mkdir()
     (folder / "answers.c").write_text(ANSWERS)
@@ -29,7 +29,7 @@ def run(folder, version, job, *arguments):
 
 
 def test_not_tested(tmp_path):
-    """One line says so. What a lock is cannot be known; what was read, packed and computed is."""
+    """One line reports it. Lock waits cannot be known; what was read, compressed and computed is."""
     done = run(tmp_path, "3.16.0a1 (main, Oct 20 2026, 12:00:00) [GCC 14.2.0]", "worker_job.py", tmp_path / "data", "alive", "0.8")
     assert done.returncode == 0, done.stderr
     found, _ = spool.wait(tmp_path / "out")
@@ -45,7 +45,7 @@ def test_not_tested(tmp_path):
 
 
 def test_without_the_gil(tmp_path):
-    """One line on standard error; no agent, nothing is written, and the job runs to its end."""
+    """One line on standard error; no agent, nothing is written, and the job completes."""
     done = run(tmp_path, "3.15.2 free-threading build (main, Oct 20 2026, 12:00:00) [GCC 14.2.0]", "lines_job.py", "0.01")
     assert done.returncode == 0, done.stderr
     assert done.stderr == "crema: this process runs unmeasured: free-threaded Python is not supported; use the build with the GIL\n"

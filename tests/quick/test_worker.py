@@ -1,5 +1,5 @@
-"""A worker's process with the library in front and its agent behind: worker_job.py, with modules that only look as Dask's and
-coffea's. What arrives is compared with what the job put in, and with the clocks that it read itself."""
+"""A worker's process with the preloaded library and its agent: worker_job.py, with modules that only look like Dask's and
+coffea's. What arrives is compared with what the job did, and with the clocks that it read."""
 
 import json
 import os
@@ -60,7 +60,7 @@ UNCOUNTED = {"network": {"network_read_bytes", "network_write_bytes"},
     ("multiprocessing.pool", set(COUNTS), "ThreadPool lacks a method that crema knows"),
     ("pages for a GPU", UNCOUNTED["baskets"], None)])
 def test_what_cannot_be_seen_is_unknown(tmp_path, module, unknown, note):
-    """A module of another version, or a way to read that nobody sees: the counts that it concerns, from then on, and a note."""
+    """A module of another version, or an unseen way to read: the affected counts are unknown from then on, with a note."""
     run = start(tmp_path, "lacking", module)
     task = run["tasks"]["plain-2"]
     assert {name for name in COUNTS if task[name] is None} == unknown
@@ -74,7 +74,7 @@ BY_RING = {f"{what}_{unit}" for what in ("read", "write", "other_read") for unit
 
 @pytest.mark.parametrize("way", ["liburing", "syscall", "package", "itself", "uvloop"])
 def test_what_io_uring_reads_is_unknown(tmp_path, way):
-    """No call shows it: of the tasks that run when a ring is made and of later ones. The process's storage is known."""
+    """No call shows it: unknown for the tasks that run when a ring is made and for later ones. The process's storage is known."""
     library, file = tmp_path / ("uvloop.so" if way == "uvloop" else "rings.so"), tmp_path / "file"
     built = subprocess.run(["cc", "-shared", "-fPIC", "-o", library, HERE / "ring.c", "-luring"], capture_output=True, text=True)
     assert not built.returncode, built.stderr
@@ -93,7 +93,7 @@ def test_what_io_uring_reads_is_unknown(tmp_path, way):
     totals = run["found"]["totals"][-1]
     assert {name for name in BY_RING if totals["tasks"][name] is None} == unknown
     assert sum(note.startswith("io_uring is in use: ") for note in totals["notes"]) == bool(unknown)
-    assert totals["process"]["storage_read_bytes"] >= run["told"].get("charged", 0)  # of the kernel's threads, where /tmp is a disk
+    assert totals["process"]["storage_read_bytes"] >= run["told"].get("charged", 0)  # by kernel threads, if /tmp is on a disk
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_what_a_task_is(run, key):
 
 def test_tasks_are_numbered(run):
     ends = run["found"]["end"]
-    assert len(ends) - 1 == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # a key twice; far ones, and the actor's
+    assert len(ends) - 1 == len(run["tasks"]) == len(run["told"]["tasks"]) + 3  # one key twice; the tasks of other executors, and the actor's
     assert sorted(t["attempt"] for t in ends) == list(range(1, len(ends) + 1))
     here = [t["thread_sequence"] for t in ends if t["thread"] == run["told"]["pid"]]
     assert sorted(here) == list(range(1, len(ends))) and run["tasks"]["within-pool"]["thread_sequence"] == 1
@@ -180,7 +180,7 @@ def test_times_of_tasks(run):
             assert abs(task[name] - outside["resident"]) < MEBIBYTE and task[name] % resource.getpagesize() == 0
         assert max(task["rss_start_bytes"], task["rss_stop_bytes"]) <= task["rss_peak_bytes"] <= run["told"]["most"] + MEBIBYTE
         if task["pool_segments"]:
-            continue  # its threads' too
+            continue  # and its threads'
         assert task["voluntary_switches"] <= after["voluntary"] - before["voluntary"]
         assert task["involuntary_switches"] <= after["involuntary"] - before["involuntary"]
     far = run["tasks"]["far-1"]
@@ -203,7 +203,7 @@ def test_a_task_that_looks_itself(run):
 
 
 def test_a_task_within_another(run):
-    """What the inner one does is its own; the outer one goes on as it was."""
+    """The inner task's work is its own; the outer one continues unchanged."""
     around, within = run["tasks"]["around"], run["tasks"]["within"]
     assert (around["flags"], within["flags"]) == (0, NESTED)
     assert around["cpu_ns"] >= 20_000_000 and within["cpu_ns"] >= 10_000_000
@@ -219,7 +219,7 @@ def test_nothing_is_known_of_what_ran_elsewhere(run):
 
 def test_codecs(run):
     told, task = run["told"]["codecs"], run["tasks"]["codecs"]
-    rows = {r["function"]: r for r in run["found"]["codec"] if r["span"] == "the-span"}  # the last of each
+    rows = {r["function"]: r for r in run["found"]["codec"] if r["span"] == "the-span"}  # the last row of each
     expected = {"zlib.decompress": (1, told["packed"], 100_000), "zlib.decompressobj().decompress": (2, told["packed"], told["stream"]),
                 "zlib.compress": (2, 100_000 + (1 << 22), told["packed"] + told["big"])}
     for function, values in expected.items():
@@ -236,14 +236,14 @@ def test_codecs(run):
 
 
 def test_frames_of_threads_that_work_for_nobody(run):
-    """They may be a reader's; a task that read nothing knows that they are not its own."""
+    """They may belong to a reader; a task that read nothing is known not to have decompressed them."""
     found = [run["tasks"][key] for key in ("unpacked-elsewhere", "unpacked-for-others")]
     assert [[task[f"decompress_{name}"] for name in ("calls", "out_bytes", "in_bytes")] for task in found] == [[None] * 3, [0] * 3]
     assert [task["compress_calls"] for task in found] == [0, 0]
 
 
 def test_http2_is_shared(run):
-    """What a task does that uses such a connection is unknown, and a note says why."""
+    """The network bytes of a task that uses such a connection are unknown, and a note gives the reason."""
     task = run["tasks"]["http2"]
     assert (task["network_write_bytes"], task["network_read_bytes"]) == (None, None)
     assert any(note.startswith("HTTP/2 serves several tasks over one connection") for note in run["found"]["totals"][-1]["notes"])
@@ -255,7 +255,7 @@ def test_an_event_loop_of_the_task(run):
 
 
 def test_codecs_of_other_shapes(run):
-    """(bytes taken, bytes given) of each: a length is what was given, and of a pair the second is what was taken."""
+    """(bytes in, bytes out) of each: a returned length is the bytes out, and in a returned pair the second value is the bytes in."""
     task = run["tasks"]["codecs-shapes"]
     rows = {r["function"]: (r["calls"], r["in_bytes"], r["out_bytes"]) for r in run["found"]["codec"] if r["span"] == "codecs"}
     assert rows == {"cramjam.cramjam.snappy.decompress_into": (1, 5, 4), "cramjam.cramjam.snappy.compress_into": (1, 9, 4),
@@ -265,7 +265,7 @@ def test_codecs_of_other_shapes(run):
 
 
 def test_codecs_that_cannot_be_counted_are_unknown(run):
-    """All of that direction and nothing else, compared with a task that calls none."""
+    """Only the counts of that direction are unknown, compared with a task that calls none."""
     plain = run["tasks"]["plain-1"]
     for key, unknown in run["told"]["unseen"].items():
         task, unknown = run["tasks"][f"unseen-{key}"], ("decompress", "compress") if unknown == "both" else (unknown,)
@@ -274,11 +274,11 @@ def test_codecs_that_cannot_be_counted_are_unknown(run):
 
 
 def test_what_modules_unpack_while_they_are_imported(run):
-    """One inside of another, by name, and one that fails; what the task unpacks itself is its own."""
+    """One inside another, by name, and one that fails; the task's own decompression is separate."""
     task = run["tasks"]["importing"]
     assert (task["import_decompress_calls"], task["import_decompress_out_bytes"]) == (4, 4000)
     assert (task["decompress_calls"], task["decompress_out_bytes"]) == (1, 1000)
-    assert run["told"]["lines"] == ["importing", "<module>"]  # a traceback is as it is without crema
+    assert run["told"]["lines"] == ["importing", "<module>"]  # a traceback is the same as without crema
 
 
 def test_baskets_and_the_bytes_of_their_file(run):
@@ -299,27 +299,27 @@ def test_baskets_and_the_bytes_of_their_file(run):
 
 
 def test_sizes_of_files_on_servers(run):
-    """What uproot has read of the file's header; unknown without, and where it is no size."""
+    """From the file's header as uproot read it; unknown without it, or if the value is not a size."""
     rows = {r["path"]: r for r in run["found"]["file"] if "example.org" in (r["path"] or "")}
     assert {path.rsplit("/")[-1]: (r["size_bytes"], r["basket_bytes"]) for path, r in rows.items()} == {
         "told.root": (123_456, 5_000), "untold.root": (None, 5_000), "negative.root": (None, 5_000), "text.root": (None, 5_000)}
 
 
 def test_clusters_are_counted_once_for_each_file(run):
-    """Far apart and next to each other; unknown where a page does not say which is its."""
+    """Far apart and adjacent; unknown if a page does not name its cluster."""
     assert (run["tasks"]["clusters"]["clusters_used"], run["tasks"]["clusters"]["page_calls"]) == (4, 5)
     task = run["tasks"]["cluster-unknown"]
     assert (task["clusters_used"], task["page_calls"], task["basket_calls"], task["basket_bytes"], task["embedded_baskets"]) == (None, 1, 1, 1, 0)
 
 
 def test_a_basket_at_no_place_of_a_file(run):
-    """Whether it was read before is unknown, its bytes are not."""
+    """Whether it was read before is unknown, but its bytes are known."""
     task = run["tasks"]["basket-far-behind"]
     assert (task["repeated_basket_bytes"], task["basket_calls"], task["basket_bytes"]) == (None, 1, 5000)
 
 
 def test_threads_that_a_task_starts(run):
-    """They are its own, and have their run back afterwards; what cannot be given back disturbs nobody."""
+    """Their work is the task's own, and they have their original run() afterwards; failing to restore it has no effect."""
     assert run["told"]["threads"] == [False, True, []]
     task = run["tasks"]["threads"]
     assert task["pool_segments"] == 3 and 30_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
@@ -345,7 +345,7 @@ FIRST, SECOND = "root://a.example:1094//store/x.root", "root://b.example:1095//s
 
 
 def test_requests_by_xrootd(run):
-    """To the byte: the data, 8 bytes for each answer and 16 for each chunk; times as the client took them itself."""
+    """To the byte: the data, 8 bytes for each answer and 16 for each chunk; times as measured by the client."""
     told, task = run["told"]["remote"], run["tasks"]["remote"]
     assert told["answers"] == [[True, 305], [True, 2000]]
     assert task["network_read_bytes"] == 1000 + 100 + 7 + 2000 + 305 + 5 * 8 + (3 + 1 + 2) * 16
@@ -364,7 +364,7 @@ def test_requests_by_xrootd(run):
 
 
 def test_waits_for_answers_by_xrootd(run):
-    """The task's own thread waits on a lock meanwhile: for the network, but for what its own CPU and the queue for a core took."""
+    """Meanwhile the task's own thread waits on a lock: that is network wait, except for its own CPU and its wait for a core."""
     told, task = run["told"]["remote"], run["tasks"]["remote"]
     assert 10_000_000 <= task["network_wait_ns"] <= told["waits"] * 1.01
     assert task["lock_wait_ns"] <= 2_000_000
@@ -403,7 +403,7 @@ def test_sections(run):
     assert all(last[p]["source"] == "roastcoffea" and last[p]["span"] == "the-span" + CHUNK_1 for p in found)
     chunk = "0 f 1 1250000000 14 @track_metrics f 1 500000000 4 jets f 1 125000000 4 trig"
     assert [t["sections"] for t in run["tasks"].values() if "jets" in (t["sections"] or "")] == [chunk] and run["tasks"]["plain-1"]["sections"] == "0"
-    # found in a chunk's output, so its dataset is known; of the other task none is
+    # found in a chunk's output, so its dataset is known; the other task has none
     assert {p: (last[p]["dataset"], "beyond" in last[p]) for p in (*found, "outer")} == {**dict.fromkeys(found, ("set-1", False)), "outer": (None, False)}
     for path in (*found, "outer", "outer/inner"):
         row = last[path]
@@ -432,7 +432,7 @@ def test_totals(run):
     assert last["tasks_refused"] == last["records_refused"] == last["files_refused"] == last["threads_refused"] == 0
     for name in [*COUNTS, *(f"{n}_ns" for n in TIMES)]:
         if last["tasks"][name] is not None:
-            # of the task with HTTP/2 what its own connection carried is in the totals only; its server is in the task as well
+            # for the task with HTTP/2 its own connection's bytes are in the totals only; its server is in the task as well
             own = {"network_write_bytes": 1000 + 3000 + 3000, "network_read_bytes": 3000 + 1000 + 1000}.get(name, 0)
             assert last["tasks"][name] == own + sum(t[name] or 0 for t in tasks), name
     assert last["tasks"]["cpu_ns"] and last["tasks"]["read_bytes"] == 10_000
@@ -441,7 +441,7 @@ def test_totals(run):
     children = round(told["children"] * 1e9)
     assert told["ended"] - told["armed"][2] <= last["process"]["cpu_ns"] <= run["cpu_ns"] - children - told["armed"][1]
     assert last["tasks"]["cpu_ns"] <= last["seen"]["cpu_ns"] <= last["process"]["cpu_ns"]
-    assert children - told["first_child_ns"] <= last["children"]["cpu_ns"] <= children  # the first: on the agent's way
+    assert children - told["first_child_ns"] <= last["children"]["cpu_ns"] <= children  # the first child: used to find the agent
 
 
 def test_hello(run):
@@ -475,7 +475,7 @@ def test_samples(run):
         assert least <= sample["tasks_done"] <= sum(stop < later["boot_ns"] for stop in stops)
         assert least < len(stops) or sample["tasks_running"] == 0
     texts = [(boot_ns, json.loads(text)) for boot_ns, text in run["found"]["dask"]]
-    assert texts[-1][1]["executing"] == 2 and texts[-1][1]["tasks"] == len(run["tasks"]) - 1  # the actor's is none of Dask's
+    assert texts[-1][1]["executing"] == 2 and texts[-1][1]["tasks"] == len(run["tasks"]) - 1  # the actor's is not one of Dask's tasks
     assert told["snapshot"][0] <= texts[-1][0] <= told["snapshot"][1]
 
 
@@ -504,7 +504,7 @@ def test_a_worker_that_is_killed_in_a_task(tmp_path):
 
 
 def test_coffea_without_dask(tmp_path, monkeypatch):
-    """A task for each chunk, named after it; one that comes again begins another run."""
+    """A task for each chunk, named after it; a repeated chunk starts another run."""
     monkeypatch.setenv("CREMA_BLOCKED_MS", "banana")
     run = start(tmp_path, "executor")
     *fetched, first, second, again, metadata = sorted(run["found"]["end"], key=lambda t: t["attempt"])
@@ -520,7 +520,7 @@ def test_coffea_without_dask(tmp_path, monkeypatch):
     expected = {"key": "set-2:/data/2.root:Runs:metadata", "flags": PREPROCESSING, "prefix": "metadata", "function": "metadata_fetcher"}
     assert {name: metadata[name] for name in expected} == expected
     assert [t["key"] for t in fetched] == ["set-before:/data/2.root:Runs:metadata", "set-after:/data/2.root:Runs:metadata"]
-    spans = [t["span"] for t in (*fetched, metadata)]  # what follows the chunks is another fetch
+    spans = [t["span"] for t in (*fetched, metadata)]  # metadata after the chunks is another fetch
     assert spans == ["coffea-metadata.0", "coffea-metadata.0", "coffea-metadata.1"]
     stack = json.loads(run["found"]["hello"][-1]["stack"])
     assert stack["python"] == sys.version.split()[0]
@@ -538,14 +538,14 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA_HEAP", "CREMA")}
     values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_SAMPLE_HZ": "50", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state"),
                "CREMA_CALIBRATION": str(tmp_path / "calibration")}
-    told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # its command line, and what the library uses
+    told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # sent on its command line, or used by the library
     assert names == set(values) | told_otherwise
     agent = tmp_path / "agent"
     agent.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {BUILD}/crema-agent "$@" 2>{tmp_path}/said\n')
     agent.chmod(0o755)
     for name, value in {**values, "CREMA_AGENT": str(agent)}.items():
         monkeypatch.setenv(name, value)
-    assert start(tmp_path, "alive", "0.1")["tasks"]  # unknown words stop nothing
+    assert start(tmp_path, "alive", "0.1")["tasks"]  # unknown values stop nothing
     environment = dict(line.split("=", 1) for line in (tmp_path / "env").read_text().splitlines() if "=" in line)
     assert {name: environment.get(name) for name in values} == values
     said = (tmp_path / "said").read_text().splitlines()

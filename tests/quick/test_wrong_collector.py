@@ -1,4 +1,4 @@
-"""CREMA_COLLECTOR with a user's mistake in it: the worker works, nobody measures it, and one line says so. Two of them run under
+"""CREMA_COLLECTOR with a user's mistake in it: the worker works, it is not measured, and one line reports that. Two of these cases run under
 a real Dask, in tests/integration/test_limits.py."""
 
 import json

@@ -1,4 +1,4 @@
-"""A worker's process, with the library in front: a few tasks of which every number is known. Prints what only it knows."""
+"""A worker's process, with the library preloaded: a few tasks of which every number is known. Prints what only the process knows."""
 
 import asyncio
 import concurrent.futures
@@ -18,9 +18,9 @@ import types
 import zlib
 from pathlib import Path
 
-import stack  # first: from here on its modules are found
+import stack  # first: makes its modules importable
 
-threading.Thread(target=int).start()  # as every worker has started one before it imports Dask
+threading.Thread(target=int).start()  # every worker has started a thread before it imports Dask
 
 if sys.argv[2] == "lacking":
     stack.SOURCES[sys.argv[3]] = ""  # another version of it
@@ -57,12 +57,12 @@ def children_ns():
 
 
 def io_uring(worker):
-    """A ring, made in one of several ways, and how the same task reads a file by it if it does."""
+    """Makes a ring in one of several ways; in one of them the same task reads a file through it."""
     way, library, path = sys.argv[3:6]
     rings = ctypes.CDLL(library)
     size = os.path.getsize(path)
     worker.run("plain-1", lambda: os.read(os.open(path, os.O_RDONLY), 1000))
-    time.sleep(1 if way == "itself" else 0)  # its record has gone before the agent looks
+    time.sleep(1 if way == "itself" else 0)  # so that the agent has sent its record before it checks
 
     def ring():
         if way == "liburing":
@@ -101,7 +101,7 @@ class Worker(dask.Worker):
         self.memory_manager, self.nanny, self.address, self.name = Space(memory_limit=7654321), None, "tcp://10.1.1.1:4001", "w-1"
 
     def run(self, key, func, *args, node=None, needs={}, span="the-span", annotations=()):
-        """As Dask does, after it was told of the task. A dependency that was sent here as well says in which span."""
+        """As Dask does once it has received the task. A dependency that was sent to this worker as well has its span."""
         self.state.tasks[key] = Space(key=key, prefix="a-prefix", span_id=span, annotations=dict(annotations), priority=(0, 12, 0),
                                       dependencies=[Space(key=k, span_id=s) for k, s in needs.items()])
         before = clocks()
@@ -134,7 +134,7 @@ def fails_because():
 
 
 def pooled(worker):
-    """The pool's thread runs another task, and goes on with this one."""
+    """The pool's thread runs another task, and then continues with this one."""
     import multiprocessing.pool
 
     with multiprocessing.pool.ThreadPool(1) as pool:
@@ -165,7 +165,7 @@ MODULES = {"outer_text": "import importlib\nimport inner_text\n" + MODULE + "imp
 
 
 def codecs_of_other_shapes():
-    """Into a buffer of the caller's, and in pieces: what is given back is a length, or what was taken as well."""
+    """Into the caller's buffer, and in pieces: they return a length, or also how much input was used."""
     assert cramjam.cramjam.snappy.decompress_into(b"aaaab", ord("b")) == 4
     assert cramjam.cramjam.snappy.compress_into(b"aaaabbbb?", ord("b")) == 4
     assert lz4.frame._frame.decompress(b"a\0b\0c", None, False) == ("ab", 4)
@@ -188,7 +188,7 @@ UNSEEN = {"into": (lambda: numcodecs.blosc.decompress([1, 2, 3]), "decompress"),
 
 
 class Trace(ctypes.Structure):
-    """What zstd says of a frame."""
+    """What zstd reports for a frame."""
     _fields_ = [("version", ctypes.c_uint), ("streaming", ctypes.c_uint), ("dictionary", ctypes.c_uint), ("cold", ctypes.c_int),
                 ("dictionary_bytes", ctypes.c_size_t), ("unpacked", ctypes.c_size_t), ("packed", ctypes.c_size_t), ("rest", ctypes.c_void_p * 8)]
 
@@ -197,7 +197,7 @@ asked_of_nobody, frames_unpacked = queue.SimpleQueue(), threading.Semaphore(0)
 
 
 def unpack_for_nobody():
-    """As libarrow's threads do, of which nobody knows whose they are."""
+    """As libarrow's threads, which cannot be assigned to a task."""
     library = ctypes.CDLL(None)
     library.ZSTD_trace_decompress_begin.restype = ctypes.c_ulonglong
     while asked_of_nobody.get():
@@ -214,7 +214,7 @@ def read_by_other_threads(whole):
 
 
 def by_http2():
-    """Bytes of a connection of its own, and of one that HTTP/2 shares."""
+    """Bytes of its own connection, and of one that HTTP/2 shares."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         for shared in (False, True):
             with socket.create_connection(server.getsockname()) as connection, server.accept()[0] as peer:
@@ -227,7 +227,7 @@ def by_http2():
 
 
 def by_asyncio():
-    """A client and its server in the task's own event loop, which hands on what its callbacks raise."""
+    """A client and its server in the task's own event loop, which reports what its callbacks raise."""
     failed = told["by_asyncio"] = []
 
     async def answer(reader, writer):
@@ -248,7 +248,7 @@ def by_asyncio():
 
 
 def importing(directory):
-    """Modules of Python that unpack while they are imported, one inside of another, one that fails; and what the task does."""
+    """Python modules that decompress during their import, one inside another, one that fails; and the task's own decompression."""
     packed = zlib.compress(b"t" * 1000)
     for name, text in MODULES.items():
         Path(directory, f"{name}.py").write_text(text.format(packed=packed))
@@ -298,7 +298,7 @@ def basket_far_behind(path):
 
 
 def clusters(path):
-    """Three clusters of one file, one of them in two pages, and one of another file."""
+    """Three clusters of one file, one of them with two pages, and one cluster of another file."""
     tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
     for file, cluster in ((path, 7), (path, 7), (path, 8), (path, 8000), (path + "-2", 7)):
         tuple_._file = Space(file_path=file)
@@ -319,7 +319,7 @@ class Stubborn(threading.Thread):
 
 
 def threads():
-    """Threads whose run is their class's, their own, and one whose run cannot be taken back; how each has it afterwards."""
+    """Threads whose run() is their class's, their own, and one that cannot be restored; records how each has it afterwards."""
     failed = []
     threading.excepthook = lambda args: failed.append(repr(args.exc_value))
     plain, own, stubborn = threading.Thread(target=spin, args=(0.01,)), threading.Thread(), Stubborn(target=spin, args=(0.01,))
@@ -336,7 +336,7 @@ def threads():
 
 
 def contend():
-    """Two threads that compute in Python take turns; what starting and joining the other one took is no turn."""
+    """Two threads that compute in Python take turns; starting and joining the other one is not GIL wait."""
     other = threading.Thread(target=spin, args=(0.1,))
     start = time.perf_counter_ns()
     other.start()
@@ -348,7 +348,7 @@ def contend():
 
 
 def remote(local):
-    """Requests by callback and without, one that fails, one that is refused, and one of a file of this machine."""
+    """Requests with and without callback, one that fails, one that is refused, and one for a local file."""
     client = XRootD.client
     file, other, here = client.File(), client.File(), client.File()
     file.open("root://a.example:1094//store/x.root")
@@ -367,7 +367,7 @@ def remote(local):
         lock.release()
 
     assert other.read(0, 2000, callback=arrived).ok and other.vector_read([(0, 300), (9, 5)], 0, arrived).ok
-    assert not other.read(0, -1, 0, arrived).ok  # refused at once: nobody answers
+    assert not other.read(0, -1, 0, arrived).ok  # refused at once: there is no answer
     lock.acquire(), lock.acquire()
     waits = time.perf_counter_ns() - before
     time.sleep(0.01)
@@ -494,7 +494,7 @@ def run_all(worker, directory):
 
 
 def run_without_dask():
-    """As coffea's other executors do: the first chunk arms the process. Its isal has no function that is known."""
+    """As coffea's other executors do: the first chunk arms the process. Its isal has no known function."""
     threading.Thread(target=int).start()
     import isal.isal_zlib  # noqa: F401
     import pyarrow._s3fs  # noqa: F401
