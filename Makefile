@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# crema - `make help` lists what can be made.
+# crema - `make help` lists the targets.
 
 CC ?= gcc
 BUILD ?= build
@@ -21,8 +21,8 @@ COMMON_FLAGS = -std=gnu11 $(OPT) $(WARN) $(WERROR) $(SAN) -Icontract -MMD -MP
 # -Wno-pedantic: function pointers are looked up as data, as every loader does.
 # The shim: no stack protector or fortify (they bind newer symbols), no inline bodies from libc's
 # headers (getline has one, and is wrapped), initial-exec TLS (no
-# __tls_get_addr in a wrapper), no vectors (they load, add and store two counters at once; one
-# instruction each cannot lose what a signal's handler counts), and never _FILE_OFFSET_BITS=64 (it
+# __tls_get_addr in a wrapper), no vectors (they load, add and store two counters at once; a single
+# instruction cannot lose what a signal handler counts), and never _FILE_OFFSET_BITS=64 (it
 # renames what is interposed).
 SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec \
              -fno-stack-protector -U_FORTIFY_SOURCE -D__NO_INLINE__=1 -fno-plt -Wno-pedantic \
@@ -30,20 +30,20 @@ SHIM_FLAGS = $(COMMON_FLAGS) -fPIC -fvisibility=hidden -ftls-model=initial-exec 
              -I. -I$(BUILD)/gen
 PROG_FLAGS = $(COMMON_FLAGS) -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -I. -I$(BUILD)/gen
 
-# 0: without liburing; the journal is then written by pwrite.
+# 0: without liburing; the journal is then written with pwrite.
 CREMA_URING ?= 1
 ifeq ($(CREMA_URING),1)
 PROG_FLAGS += -DCREMA_URING
 URING_LIBS = -luring
 endif
 
-# The collector inflates with libdeflate where it is there (LIBDEFLATE= for without), else with zlib.
+# The collector inflates with libdeflate if it is installed (LIBDEFLATE= for without), otherwise with zlib.
 LIBDEFLATE := $(shell pkg-config --exists libdeflate 2>/dev/null && echo -ldeflate)
 ifneq ($(LIBDEFLATE),)
 PROG_FLAGS += -DCREMA_LIBDEFLATE
 endif
 
-# `crema follow` writes to NATS if its client library is there (NATS= for without).
+# `crema follow` writes to NATS if its client library is installed (NATS= for without).
 NATS := $(shell pkg-config --exists libnats 2>/dev/null && echo -lnats)
 ifneq ($(NATS),)
 PROG_FLAGS += -DCREMA_NATS
@@ -60,7 +60,7 @@ SHIM_OBJ = $(SHIM_SRC:%.c=$(BUILD)/%.o)
 COMMON_OBJ = $(COMMON_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ = $(AGENT_SRC:%.c=$(BUILD)/%.o)
 COLLECTOR_OBJ = $(COLLECTOR_SRC:%.c=$(BUILD)/%.o)
-# main.o of each program holds main() and nothing else, so tests link the rest.
+# main.o of each program contains only main(), so that tests link the rest.
 LIB_OBJ = $(COMMON_OBJ) $(filter-out %/main.o,$(AGENT_OBJ) $(COLLECTOR_OBJ))
 LIB = $(BUILD)/libtested.a
 UNIT_SRC = $(wildcard tests/unit/test_*.c)
@@ -114,7 +114,7 @@ install: all ## install under DESTDIR PREFIX
 package: ## a .deb, and a wheel for nodes with glibc 2.17 and newer, into build/package
 	scripts/package
 
-pictures: all ## docs/img/*.png from real runs; look at them before they are committed
+pictures: all ## docs/img/*.png from real runs; check them before you commit them
 	.venv/bin/python scripts/make_pictures.py
 
 clean: ## remove everything built
@@ -124,5 +124,5 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: all check install package pictures clean help
-# build/package has the libraries of portable programs, build/pythons interpreters, build/mutate a copy of all: with .d files of other kinds.
+# build/package has the libraries of the portable programs, build/pythons interpreters, build/mutate a copy of everything: with other kinds of .d files.
 -include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -type f -print 2>/dev/null)

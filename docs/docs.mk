@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Each of these documents is what its program prints from its table; it may use the collector's code.
+# A program prints each of these documents from its table; it may use the collector's code.
 DOCS = metrics findings options pythons wire
 
 $(BUILD)/docs/gen_%: docs/gen_%.c $(wildcard contract/*.def) $(LIB)
@@ -7,7 +7,7 @@ $(BUILD)/docs/gen_%: docs/gen_%.c $(wildcard contract/*.def) $(LIB)
 	$(call say,LD)
 	$(Q)$(CC) $(PROG_FLAGS) -o $@ $< $(LIB) $(COLLECTOR_LIBS)
 
-# The man pages: texts in man/, everything else from the tables of commands and options.
+# The man pages: text in man/, everything else from the tables of commands and options.
 MAN = $(patsubst man/%.txt,$(BUILD)/man/%.1,$(wildcard man/*.txt))
 $(BUILD)/docs/gen_man: docs/gen_man.c $(LIB)
 	@mkdir -p $(@D)

@@ -108,7 +108,7 @@ def main():
     parser.add_argument("--no-savemetrics", dest="savemetrics", action="store_false")
     args = parser.parse_args()
 
-    # Here, not above: the serial executors need no Dask.
+    # Imported here: the serial executors need no Dask.
     from distributed import Client
 
     NanoAODSchema.warn_missing_crossrefs = False

@@ -40,7 +40,7 @@ class ArrayMass(LoopedMass):
         return {"selected": len(events), "mass": float(np.sum(ak.to_numpy(mass), dtype=np.float64))}
 
 
-# Each step changes one line of the one before it.
+# Each step changes one line of the previous one.
 SLOW = {"workers": 1, "threads": 4, "chunksize": 5_000, "processor": LoopedMass, "codec": "lzma"}
 STEPS = [SLOW]
 for change in ({"workers": 2, "threads": 1}, {"processor": ArrayMass}, {"chunksize": 50_000}, {"codec": "zstd"}):

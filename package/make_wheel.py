@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes the wheel: python/crema with the programs in crema/bin, and the command `crema` that runs them.
+"""Makes the wheel: python/crema with the programs in crema/bin, and the command `crema`, which runs them.
 
-The same programs always result in the same bytes: times are SOURCE_DATE_EPOCH (the commit's), names are sorted, and modes do
-not depend on the umask. auditwheel checks which Linux the programs run on; older than requested is an error."""
+The same programs always give the same bytes: times are SOURCE_DATE_EPOCH (the commit's), names are sorted, and modes do
+not depend on the umask. auditwheel determines which Linux the programs run on; any other than requested is an error."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("crema", "crema-agent", "libcrema.so")
-# Files for the environment's share/, from the build folder: where man and the shells search.
+# Files for the environment's share/, from the build folder: man and the shells search there.
 SHARED = {"man/man1": "man/*.1", "bash-completion/completions": "completion/crema", "zsh/site-functions": "completion/_crema",
           "fish/vendor_completions.d": "completion/crema.fish"}
 
@@ -84,7 +84,7 @@ def naming_this_folder(wheel):
 
 
 def check(wheel, tag):
-    """Checks by auditwheel which Linux its programs run on, and that they contain all libraries; and that this folder is not named."""
+    """Checks with auditwheel which Linux its programs run on, and that they contain all libraries; and that they do not contain this folder's name."""
     seen = json.loads(run(sys.executable, "-m", "auditwheel", "show", "--json", wheel))
     newer = {name: max(versions) for name, versions in seen["versioned_symbols"].items()}
     if seen["overall_tag"] != tag or seen["external_libs"]:

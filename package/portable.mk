@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the programs for old nodes by the same rules, with the compiler and the static libraries that
+# Builds the programs for old nodes with the same rules, and with the compiler and the static libraries that
 # package/build-libs has put into LIBS. Include it before the Makefile:
 #     make -f package/portable.mk -f Makefile LIBS=build/package/x86_64 portable
 BUILD = $(LIBS)/crema
@@ -9,7 +9,7 @@ override LIBDEFLATE =
 override NATS =
 OPT = -O2 -isystem $(LIBS)/include
 TEST_LIBS = -L$(LIBS)/lib -lcmocka -lm -lrt -lpthread
-# -S: code that the compiler links in has debug information with the name of its own folder.
+# -S: code that the compiler links in has debug information that contains its own folder.
 COMMON_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
 COLLECTOR_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
                  -lsqlite3 -lncurses -ltinfo -lm -lpthread -ldl -lrt

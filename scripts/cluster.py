@@ -1,6 +1,6 @@
 """A Dask cluster of real processes with crema's collector, as a user would start it.
 
-Used by the demo and by the tests. Every process gets its own session, so a signal to its
+Used by the demo and by the tests. Every process gets its own session, so that a signal to its
 group reaches all its children. Only crema's agents leave their group on purpose, and must be
 found separately.
 """
@@ -22,7 +22,7 @@ stop_signal = 0  # set by a signal handler; checked in waits
 
 
 class StepFailed(Exception):
-    """One line for the user, and the log that explains it."""
+    """One line for the user, with the log that explains it."""
 
     def __init__(self, text, log=None):
         super().__init__(text)
@@ -50,7 +50,7 @@ def free_port():
 
 
 def check_stop():
-    """Exits if a signal requested it: only here, so that no process is ever half started."""
+    """Exits if a signal requested it: only here, so that no process is left half started."""
     if stop_signal:
         raise SystemExit(128 + stop_signal)
 
@@ -154,7 +154,7 @@ def strings_of(pid, name):
 
 
 def agents_of(target):
-    """Agents that send to this collector. They left their worker's group, so they must be searched."""
+    """Agents that send to this collector. They left their worker's group, so they must be searched for."""
     found = []
     for pid, name, fields in stats():
         words = strings_of(pid, "cmdline") if name == b"crema-agent" and fields[0] != "Z" else []
@@ -164,7 +164,7 @@ def agents_of(target):
 
 
 def preloadable(build, directory):
-    """build, or a link to it: LD_PRELOAD cannot hold a path with a space or a colon."""
+    """build, or a link to it: LD_PRELOAD cannot contain a path with a space or a colon."""
     if not any(c in str(build) for c in " :"):
         return build
     link = directory / "build"
@@ -176,7 +176,7 @@ def preloadable(build, directory):
 class Cluster:
     """collect, scheduler and workers with their logs in one directory."""
 
-    forks = None  # starts Dask's processes for tests, which need a hundred of them: tests/integration/forks.py
+    forks = None  # starts Dask's processes for tests, which need about a hundred: tests/integration/forks.py
 
     def __init__(self, directory, env=None, say=None):
         self.directory = Path(directory)

@@ -4,7 +4,7 @@
                       [--library LIB] [--output DIR]
 
 CPython's own regression tests run in processes that are not workers: there the library must only do no harm.
-The tests of distributed start Workers in the process that runs them, so that it is armed and has an agent.
+The tests of distributed start Workers in the process that runs them, which is therefore armed and has an agent.
 Neither its wheel nor its source package contains them, so they only run if a source tree of the installed
 version is given. test_socket is left out: it hangs on some machines without any preload.
 
@@ -82,7 +82,7 @@ class Suite:
         self.name, self.argv, self.armed = name, argv, armed
 
     def compare(self, library, output):
-        """(endings without, {test: (without, with)} that differ each time)."""
+        """(endings without, {test: (without, with)} that differ in every try)."""
         differing = None
         for number in range(TRIES):
             plain = run(self.argv, output / self.name / f"plain-{number}", None)
@@ -96,21 +96,21 @@ class Suite:
         return plain, differing
 
     def check_armed(self, output):
-        """A suite that should have been measured but was not is not a comparison."""
+        """A suite that should have been measured but was not proves nothing."""
         frames = output / self.name / "preloaded-0" / "frames"
         if self.armed and not any(p.stat().st_size for p in frames.rglob("*") if p.is_file()):
             raise CannotRun(f"{self.name}: no worker of it was measured; see {frames.parent / 'log'}")
 
 
 def has_module(python, name):
-    """Before 3.12 test_interpreters is left out: with 3.11.7 it hangs without any preload."""
+    """Whether the test exists; before 3.12 test_interpreters is left out: with 3.11.7 it hangs without any preload."""
     return subprocess.run([python, "-c", f"import importlib.util as u, sys; "
                            f"sys.exit(not u.find_spec('test.{name}') or ('{name}' == 'test_interpreters' and sys.version_info < (3, 12)))"],
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
 def cpython_suites(pythons, names):
-    """Each module with the first Python that ships it; prints the ones that none ships."""
+    """Each module with the first Python that ships it; prints the modules that none ships."""
     for name in names:
         python = next((p for p in pythons if has_module(p, name)), None)
         if python is None:
@@ -130,7 +130,7 @@ def distributed_suites(names, tree, python):
 
 
 def other_pythons():
-    """CPythons of this machine that come with multiprocessing's tests."""
+    """Other CPythons on this machine that come with multiprocessing's tests."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     return sorted(root.glob("versions/3.1[0-9].*/bin/python3"), reverse=True)
 

@@ -10,7 +10,7 @@ ticker=           # process that prints a line periodically
 note() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
 fail() { printf 'crema: %s\n' "$*" >&2; exit 1; }
 
-# However the script ends, no process that we started may stay behind.
+# However the script ends, no process that it started may stay behind.
 stop_children() {
     [ -z "$ticker" ] || kill "$ticker" 2>/dev/null || true
     ticker=
@@ -30,8 +30,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
-# Runs a command in its own process group, so that a signal to us reaches all of it. A plain
-# foreground command would delay our traps until it ends; a plain "&" would make it ignore SIGINT.
+# Runs a command in its own process group, so that a signal to the script reaches all of it. A plain
+# foreground command would delay the traps until it ends; a plain "&" would make it ignore SIGINT.
 run_group() {
     local status=0
     set -m
@@ -43,7 +43,7 @@ run_group() {
     return "$status"
 }
 
-# Prints "TEXT ..." every 15 s. The builtin read is the clock: no sleep process is left when it is killed.
+# Prints "TEXT ..." every 15 s. The builtin read is the timer: no sleep process is left when it is killed.
 start_ticker() {
     ( trap - EXIT
       while :; do
@@ -73,7 +73,7 @@ step() {
     fail "$text: failed with status $status (log above: build/logs/$name.log)"
 }
 
-# show NAME TEXT COMMAND...: as step, but shows the output as it comes; returns the command's status.
+# show NAME TEXT COMMAND...: like step, but shows the output as it is printed; returns the command's status.
 show() {
     local name=$1 text=$2
     shift 2

@@ -24,7 +24,7 @@ CODECS = {
     "zstd": lambda: uproot.ZSTD(3),
     "lzma": lambda: uproot.LZMA(1),
 }
-# name: (mean number per event, extra float fields, integer fields with their upper limit)
+# name: (mean number per event, extra float fields, integer fields with their upper limits)
 OBJECTS = {
     "Jet": (4.5, ["mass", "area", "btagDeepFlavB", "chHEF", "neHEF"], {"jetId": 7, "nConstituents": 60, "hadronFlavour": 6}),
     "Muon": (0.7, ["mass", "pfRelIso04_all", "dxy", "dz"], {"charge": 2, "tightId": 2, "looseId": 2}),

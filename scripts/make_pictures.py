@@ -1,4 +1,4 @@
-"""Makes docs/img/*.png from real runs: `make pictures`. Needs what the tests need (Chromium, .venv, data/).
+"""Makes docs/img/*.png from real runs: `make pictures`. Has the same requirements as the tests (Chromium, .venv, data/).
 
 Check each picture before you commit it: a run depends on the machine's other load.
 """
@@ -27,7 +27,7 @@ TERMINAL = "body{margin:0;background:#1d2025}pre{margin:0;padding:14px 18px;colo
 
 
 def small(path):
-    """Reduces to 256 colours, as these pictures have hardly more; a file that is too large is an error."""
+    """Reduces a picture to 256 colours, as it hardly has more; a file that is too large is an error."""
     Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     size = path.stat().st_size
     print(f"{path.relative_to(cluster.ROOT)}: {size / 1e3:.0f} kB")

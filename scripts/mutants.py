@@ -133,7 +133,7 @@ def top_level(text, characters):
 
 
 def is_truth(text):
-    """A comparison in an int: a thousand times it is still just true."""
+    """A comparison stored as an int: a thousand times its value is still just true."""
     for _ in range(text.count("(") + text.count("[")):
         text = re.sub(r"\([^()\[\]]*\)|\[[^()\[\]]*\]", "_", text)
     return "?" not in text and bool(re.match(r"!", text) or re.search(r"&&|\|\||[=!<>]=|(?<![<>-])[<>](?![<>])", text))
@@ -184,11 +184,11 @@ class CSource:
             self.add(at, end + 1, [[("drop", "(left out)", "{ if (!crema_lie($$)) @@ }")]])
 
     def arguments(self, at, end, name):
-        """The last argument of a call that passes a number on; an atomic's memory order follows it, and its display
+        """The last argument of a call that passes on a number; an atomic's memory order follows it, and its display
         format (a unit, AS_BYTES) is not a number."""
         end -= len(self.code[at:end]) - len(re.sub(r",\s*__ATOMIC_\w+\s*$", "", self.code[at:end]))
         if name.startswith("value_number(") or not re.search(r"emit|pack|put|add|count|page_|set|kv|value|credit|_see\b", name):
-            return  # value_number() checks; without the flag that it sets the rest is undefined
+            return  # value_number() checks its argument; without the flag that it sets the rest is undefined
         commas, depth = [at - 1], 0
         for i in range(at, end):
             depth += (self.code[i] in "([{") - (self.code[i] in ")]}")
@@ -203,7 +203,7 @@ class CSource:
     def expression(self, at, end, before, target, form):
         text = squeeze(self.text[at:end])
         literal = re.fullmatch(r"[\d.]+[uUlL]*|true|false|NULL|NAN|\(double\)NAN", text)
-        named = re.fullmatch(r"[A-Z][A-Z_0-9]*", text)  # a name from a list: neither 0 nor a thousand times it
+        named = re.fullmatch(r"[A-Z][A-Z_0-9]*", text)  # a name from a list: not replaced by 0 or a thousand times it
         timed = TIME.search(before + text)
         unit, far = ("x 1000", "1000 * ({})") if len(text) % 2 else ("/ 1024", "({}) / 1024")
         scale = "* (crema_lie($$) ? 1000 : 1)" if len(text) % 2 else "/ (crema_lie($$) ? 1024 : 1)"
@@ -213,7 +213,7 @@ class CSource:
         elif re.fullmatch(r"(?:\w[\w.>-]* = )*(NULL|NAN|\(double\)NAN|value_null\(\))", text) or text[0] == '"' or re.search(r"[^=!<>]= 0$", text):
             return  # not a number; an error message; a = b = 0
         elif before == "return " and re.search(r"\bby_\w+$", self.head):
-            forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # for a comparison only the sign matters
+            forms = [[("constant", "0", "crema_lie($$) ? 0 : (@@)")]]  # only the sign of a comparison matters
         elif literal or named:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:
@@ -233,7 +233,7 @@ class CSource:
         self.add(at, end, [[(k, f"{before}{n}" if k else "", x) for k, n, x in form] for form in forms])
 
     def swaps(self, text):
-        """Replaces a field by another one of the same struct, or a counter by another."""
+        """Replaces a field by another one of the same struct, or a counter by another one."""
         for names, pattern in ((self.counters, r"\bCREMA_[CT]_\w+"), (self.members, r"(?<=->)\w+\b(?!\()")):
             found = list(re.finditer(pattern, text))
             for m in found[-1:]:
@@ -263,7 +263,7 @@ class CSource:
         return [(*p.name, p.form - 1) for p in hit]
 
     def planted(self, first):
-        """(text, {id: lie}); a place keeps its ids in every form, so that no other file has to be compiled again."""
+        """(text, {id: lie}); a place keeps its ids in every form, so that no other file must be compiled again."""
         told, out, inner, number = {}, self.text, {}, first
         for place in self.places:
             old = squeeze(out[out.rfind("\n", 0, place.at) + 1:place.end])
@@ -276,12 +276,12 @@ class CSource:
         spans = sorted(inner, key=lambda s: (s[0], -s[1]))
 
         def render(at, end, todo):
-            """The text between, with the places of `todo`; outer ones come first."""
+            """The text between the two positions, with the places of `todo`, of which outer ones come first."""
             pieces, i = [], 0
             while i < len(todo):
                 span, rest = todo[i], [s for s in todo[i + 1:] if s[0] < todo[i][1]]
                 piece = render(*span, rest)
-                lines = piece.count("\n")  # keeps the number of lines: the compiler reports them
+                lines = piece.count("\n")  # keeps the number of lines, by which the compiler reports errors
                 piece = piece.replace("\n", " ")
                 for word in inner[span]:
                     piece = word.replace("@@", piece)

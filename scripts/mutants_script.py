@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Lies in Python and JavaScript: wrong values, fields, units and formats, negated conditions, missing calls.
 
-As in C all lies of a file are inserted at once and are inactive behind `_lie(ID)` and `crema_lie(ID)`. A browser has no
-environment: it gets the id from its user agent name (scripts/mutate sets it).
+As in C, all lies of a file are inserted at once and are inactive behind `_lie(ID)` and `crema_lie(ID)`. A browser has no
+environment: it gets the id from its user agent (scripts/mutate sets it).
 """
 import ast
 import re
@@ -21,7 +21,7 @@ class Spot(NamedTuple):
 
 
 class Script:
-    places = ()  # that a compiler may reject
+    places = ()  # places that a compiler might reject: none
 
     def __init__(self, file, text):
         self.file, self.text, self.spots = file, text, []
@@ -85,7 +85,7 @@ class PythonSource(Script):
             for side in (getattr(node, "left", None), getattr(node, "right", None), *getattr(node, "comparators", ())):
                 if isinstance(side, ast.Constant) and isinstance(side.value, (int, float)):
                     self.spot(side, "one", "@@ + 1", "(@@ + _lie($$))")
-        if not isinstance(node, (ast.JoinedStr, ast.Raise)):  # places within an f-string are wrong before Python 3.12
+        if not isinstance(node, (ast.JoinedStr, ast.Raise)):  # positions inside an f-string are wrong before Python 3.12
             for child in ast.iter_child_nodes(node):
                 self.visit(child)
 
@@ -132,7 +132,7 @@ def code_of(text):
             out[i] = out[i] if out[i] == "\n" else "_"
 
     def template(at):
-        """The fixed text from here to its end or to the next ${."""
+        """Blanks the fixed text from here to the end of the template or to the next ${."""
         stop = re.compile(r"(?:\\.|[^`\\$]|\$(?!\{))*", re.S).match(text, at).end()
         blank(at, stop)
         if text[stop] == "$":
@@ -158,7 +158,7 @@ def code_of(text):
 
 
 class JavaScriptSource(Script):
-    """Fields, formats and numbers in statements that show one; conditions; calls that draw."""
+    """Fields, formats and numbers in statements that display something; conditions; calls that draw."""
 
     def __init__(self, file, text):
         super().__init__(file, text)
@@ -221,7 +221,7 @@ class JavaScriptSource(Script):
         return 0
 
     def number(self, m):
-        """In a statement with words of the layout it is a position."""
+        """A number in a statement with layout words is a position."""
         piece = self.text[max(m.start() - 40, self.text.rfind("\n", 0, m.start()) + 1):m.end() + 25]
         if LAYOUT.search(piece) or re.search(r"\[\s*$", self.code[:m.start()]) and m[0] not in "01":
             return

@@ -42,7 +42,7 @@ check-abi: $(BUILD)/libcrema.so ## no symbol newer than GLIBC_2.17, nothing need
 
 .PHONY: check-abi
 
-# The shim's test programs hold the shim's objects: its wrappers stand before libc's.
+# The shim's test programs contain the shim's objects: its wrappers take precedence over libc's.
 SHIM_TEST_SRC = $(wildcard tests/shim/test_*.c)
 SHIM_TEST_BIN = $(SHIM_TEST_SRC:%.c=$(BUILD)/%)
 $(BUILD)/tests/shim/%.o: tests/shim/%.c

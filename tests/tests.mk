@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests: unit programs link everything but the main()s, and compile apart from it, so that ccache helps; the shim's are in shim/shim.mk.
+# Tests: unit programs link everything but the main()s, and are compiled separately, so that ccache helps; the shim's are in shim/shim.mk.
 TEST_LIBS ?= -lcmocka
 $(BUILD)/tests/unit/%.o: tests/unit/%.c
 	$(compile)
@@ -9,7 +9,7 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(LIB)
 
 $(BUILD)/tests/unit/test_no_memory: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
-# Journals of runs that never were, as large as one likes.
+# Journals of simulated runs, of any size.
 $(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -23,7 +23,7 @@ $(BUILD)/tests/bench/make_journal: $(BUILD)/tests/bench/make_journal.o $(CHUNK_O
 	$(call say,LD)
 	$(Q)$(CC) $(SAN) $(OPT) -o $@ $^ $(COLLECTOR_LIBS)
 
-# Thousands of workers that never were, against a real collector.
+# Thousands of simulated workers, with a real collector.
 SWARM_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/bench/swarm/*.c))
 $(BUILD)/tests/bench/swarm/swarm: $(SWARM_OBJ) $(CHUNK_OBJ) $(LIB)
 	$(call say,LD)
@@ -37,7 +37,7 @@ unit-test: $(UNIT_BIN) ## cmocka unit tests
 
 test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 
-# Flavours have a build folder each.
+# Each flavour has its own build folder.
 NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)"
@@ -47,14 +47,14 @@ asan-test: ## unit and shim tests with ASan and UBSan
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) $(ASAN_FLAVOUR) test
 
-# Not the shim's: it defines the very functions that the sanitizer puts itself before.
-tsan-test: ## unit tests with TSan, where the machine lets it run
+# Not the shim's: it defines the same functions that the sanitizer interposes.
+tsan-test: ## unit tests with TSan, if the machine allows it
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
 	@if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) unit-programs && \
 	  $(MAKE) $(TSAN_FLAVOUR) unit-test; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
-# clang's warnings come from its front end; gcc has some that only its optimizer finds.
+# clang's warnings come from its front end; some of gcc's come only from its optimizer.
 werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) -j$(NPROC) CC=gcc WERROR=-Werror everything
 	$(MAKE) -j$(NPROC) BUILD=build/clang CC=clang OPT=-O0 WERROR=-Werror everything
@@ -68,11 +68,11 @@ bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(B
 bench-journal: all $(BUILD)/tests/bench/swarm/swarm ## the journal by io_uring and by pwrite, also with a disk that stalls
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_journal.py
 
-bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers before a real collector
+bench-swarm: all $(BUILD)/tests/bench/swarm/swarm ## thousands of simulated workers with a real collector
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench_swarm.py
 
 ACCURACY = $(CURDIR)/$(BUILD)/accuracy
-# a line each: test_NAME.py holds cells
+# one per line: test_NAME.py contains cells
 ACCURACY_TESTS = \
   blocked \
   calibrate \

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`make bench`: runs each benchmark, then prints the budgets that were missed, or that all held.
+"""`make bench`: runs each benchmark, then prints the budgets that were missed, or that all were met.
 
-    bench.py [NAME...]    of shim, job, restart, journal, report; without names all of them
+    bench.py [NAME...]    any of shim, job, restart, journal, report; without names all of them
 """
 
 import os
@@ -22,7 +22,7 @@ BENCHES = {
 
 
 def run(argv):
-    """The lines about budgets that it printed; what it prints is passed on."""
+    """The lines about budgets in its output, which is passed on."""
     said = []
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env={**os.environ, "BUILD": str(BUILD)}) as process:
         for line in process.stdout:

@@ -3,10 +3,10 @@
 
     python tests/bench/bench_job.py [--pairs N] [--rounds N] [--tasks N]
 
-Two clusters live side by side, one preloaded and one not; each round runs the job on both, in changing
-order, so that a slow minute of the machine meets both. Two clusters that were started alike differ by
-more than crema adds, for as long as they live: so there are several pairs, and what is printed is the
-mean of their ratios with its error. For trivial tasks each pair has the median of its rounds.
+Two clusters run side by side, one preloaded and one not; each round runs the job on both, in alternating
+order, so that a slow minute of the machine affects both. Two clusters that were started alike differ by
+more than crema adds, for as long as they live, so there are several pairs, and the result is the
+mean of their ratios with its error. For trivial tasks each pair contributes the median of its rounds.
 """
 
 import argparse
@@ -25,11 +25,11 @@ import cluster  # noqa: E402
 import make_data  # noqa: E402
 from budgets import judge, null_call_ns  # noqa: E402
 
-NULL_NS = 83  # of a null call where the budgets below were set
+NULL_NS = 83  # time of a null call on the machine for which the budgets below were set
 
 
 def cpu_seconds(pids):
-    """By the processes' CPU clocks (man clock_getcpuclockid): ns, where /proc has ticks."""
+    """CPU time in ns from the processes' CPU clocks (man clock_getcpuclockid); /proc has only ticks."""
     return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
 
 
@@ -39,7 +39,7 @@ def judge_ns(what, ns, goal, error=0.0):
 
 
 class Side:
-    """A scheduler and two workers, with the shim or without."""
+    """A scheduler and two workers, with or without the shim."""
 
     def __init__(self, directory, shim, collector):
         from distributed import Client
@@ -111,8 +111,8 @@ def compare_codec(sides):
 
 
 def section_ns(calls=500):
-    """ns of an empty section, of a value and of as many turns of a loop with neither, in a task. Blocks are
-    short: on a busy machine some of them are left alone."""
+    """ns of an empty section, of a value, and of an iteration of an empty loop, in a task. Blocks are
+    short, so that some of them are not disturbed even on a busy machine."""
     import time
 
     import crema
@@ -140,7 +140,7 @@ def section_ns(calls=500):
 
 
 def compare_sections(sides):
-    """Not measured: what it costs elsewhere. 10,000 sections in a second are 10,000 times that of a second."""
+    """Unmeasured: the cost without crema. 10,000 sections per second cost 10,000 times as much as one."""
     runs = {shim: [side.client.submit(section_ns, pure=False).result() for _ in range(3)] for shim, side in sides.items()}
     for name, budgets in (("section", (500, 3000)), ("metric", (500, 500))):
         for shim, budget in zip((False, True), budgets):
@@ -155,7 +155,7 @@ def rounds_of(sides, work, rounds):
     """{shim: [(wall, worker CPU) of each round]} of one pair."""
     found = {shim: [] for shim in sides}
     for side in sides.values():
-        side.measure(work)  # imports and caches
+        side.measure(work)  # fills imports and caches
     for i in range(rounds):
         for shim in sorted(sides, reverse=i % 2):
             found[shim].append(sides[shim].measure(work))

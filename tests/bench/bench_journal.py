@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The journal by io_uring beside pwrite: the same load (tests/bench/swarm) on the same collector, in turn, each some
-times; the medians and their ratio. Each pair runs back to back, so what else the machine does falls on both.
+"""The journal by io_uring compared with pwrite: the same load (tests/bench/swarm) on the same collector, alternating, several
+times each; the medians and their ratio. Each pair runs back to back, so that other load affects both.
 
-The disk that stalls is a FUSE file system (bindfs) whose program is stopped for 100 ms once a second.
+The disk that stalls is a FUSE file system (bindfs) whose program is stopped for 100 ms once per second.
 
     bench_journal.py [--rounds N]
 """
@@ -24,7 +24,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[n] / name) for n, name in (
 import bindfs
 from budgets import judge, null_call_ns
 
-# CPU of a record in null calls: 1 us where one takes 175 ns.
+# CPU time of a record in null calls: 1 us on a machine on which one takes 175 ns.
 RECORD_GOAL = 5.7
 WAYS = {"pwrite": "off", "io_uring": "on"}
 LOADS = {
@@ -35,7 +35,7 @@ LOADS = {
 
 
 def programs_of(mount):
-    """The pids of the program behind a FUSE mount."""
+    """The pids of the program that serves a FUSE mount."""
     for each in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if str(mount).encode() in each.read_bytes().split(b"\0") and b"bindfs" in each.read_bytes():
@@ -44,7 +44,7 @@ def programs_of(mount):
 
 @contextlib.contextmanager
 def stalling(journal, lower):
-    """A file system at `journal` that answers nothing for 100 ms of each second."""
+    """A file system at `journal` that does not respond for 100 ms of each second."""
     journal.mkdir()
     lower.mkdir()
     over = threading.Event()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reports cost: user time and memory of `crema report` of 1,000,000 tasks for each way to write it, and as the ratio of a run to
-one a quarter its size, beside a budget. Both are measured back to back, the least of three each.
+"""The cost of reports: user time and memory of `crema report` for 1,000,000 tasks in each output format, and the ratio between a run and
+one a quarter its size, with budgets. The two runs are measured back to back, the lower of three each.
 
     bench_report.py
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from budgets import judge, sort_seconds
 
 BUILD = Path(os.environ.get("BUILD", "build")).resolve()
-BUDGET = 5  # 4 is linear; what compares each with each takes 16
+BUDGET = 5  # 4 is linear; comparing each with each would take 16
 WAYS = {"tables": [], "--html": ["--html", "/dev/null"], "--json": ["--json", "/dev/null"], "--list": ["--list"]}
 GROWTHS = {
     "4 x the workers (2,000 and 8,000), 40,000 tasks": ((40_000, 2000), (40_000, 8000)),
@@ -31,14 +31,14 @@ def user_seconds(argv):
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
-# In sorts of 1,000,000 numbers, which take SORT s where the goals of 10, 10 and 15 s hold.
+# In sorts of 1,000,000 numbers, which take SORT s on the machine for which the goals are 10, 10 and 15 s.
 SORT = 0.11
 MILLION = {"tables": 10 / SORT, "--html": 10 / SORT, "--json": 15 / SORT}
 MOST_MIB = 500
 
 
 def million(directory):
-    """1,000,000 tasks on 200 workers. Read whole: a collector writes footers, so that only make_journal's has to be surveyed."""
+    """1,000,000 tasks on 200 workers. Read as a whole: a collector writes footers, so only make_journal's journals must be surveyed."""
     journal = Path(directory) / "million"
     subprocess.run([BUILD / "tests" / "bench" / "make_journal", journal, "1000000", "200"], check=True)
     print(f"{'1,000,000 tasks, 200 workers':52} {'way':8} {'user s':>8} {'sorts':>8} {'goal':>6}")

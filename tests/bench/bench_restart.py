@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a collector that was killed takes from its start to the first acknowledgement, with journals of two lengths, and the
+"""How long a killed collector takes from its restart to the first acknowledgement, with journals of two lengths, and the
 same without checkpoints:
 
-    bench_restart.py [RECORDS [WORKERS]]    of the longer journal; the other one has a quarter of them
+    bench_restart.py [RECORDS [WORKERS]]    for the longer journal; the other one has a quarter of the records
 """
 
 import os
@@ -29,7 +29,7 @@ def frame_at(data, at):
 
 
 def strip(journal):
-    """Checkpoints stand behind a file's header."""
+    """Removes the checkpoints, which follow a file's header."""
     for path in journal.glob("*.crema"):
         data = path.read_bytes()
         begin = end = frame_at(data, 0)[1]
@@ -39,7 +39,7 @@ def strip(journal):
 
 
 def begin(directory):
-    """Seconds until an agent's record was acknowledged, and those of CPU, of the better of two starts; the collector's peak memory in MiB."""
+    """Seconds until an agent's record was acknowledged, and CPU seconds, of the better of two starts; the collector's peak memory in MiB."""
     journal, best = Path(directory) / "journal" / "journal", None
     was = set(journal.iterdir())
     for _ in range(2):
@@ -56,7 +56,7 @@ def begin(directory):
         peak = next(int(line.split()[1]) for line in (process / "status").read_text().splitlines() if line.startswith("VmHWM"))
         collector.process.kill()
         collector.process.wait()
-        for path in set(journal.iterdir()) - was:  # this one's segment has a checkpoint of its own
+        for path in set(journal.iterdir()) - was:  # the new segment starts with a checkpoint
             path.unlink()
         best = min(best or (took, cpu, peak / 1024), (took, cpu, peak / 1024))
     return best
@@ -87,7 +87,7 @@ def main():
         said = ["{:.2f} s ({:.2f} s of CPU, {:.0f} MiB)".format(*of) for of in (there, stripped)]
         print(f"{got} records of {workers} workers in {segments} segments: first acknowledgement after {said[0]}, without checkpoints "
               f"after {said[1]}: {there[0] / stripped[0]:.3f} of the time", flush=True)
-        cpu.append(max(there[1], 0.1))  # of which less is within a tick or two
+        cpu.append(max(there[1], 0.1))  # less is within a clock tick or two
     judge("CPU of a start with 4 x the records", cpu[1] / cpu[0], 2, "x", "docs/scale.md")
     return 0
 

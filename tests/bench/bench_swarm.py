@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one collector carries: a real `crema collect` with journal, status page and /metrics in a directory
-of its own, and tests/bench/swarm before it. `make bench-swarm`, or with the swarm's own options:
+"""The capacity of one collector: a real `crema collect` with journal, status page and /metrics in a separate
+directory, under the load of tests/bench/swarm. `make bench-swarm`, or with the swarm's own options:
 
     bench_swarm.py --workers 2000 --rate 500000 --seconds 20 --shared
 """
@@ -55,7 +55,7 @@ class Collector:
 
 
 def run(options):
-    """The swarm's status, after what it printed."""
+    """Runs the swarm and prints the collector's numbers; returns the swarm's exit status."""
     directory = tempfile.mkdtemp(prefix="crema-swarm-", dir=os.environ.get("CREMA_BENCH_DIR"))
     try:
         collector = Collector(directory)

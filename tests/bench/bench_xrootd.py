@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the hooks of XRootD's Python client cost: a client that answers at once, in a task of a worker with
-and without the library. The difference is per call; a real read takes 100 us and more."""
+"""The cost of the hooks of XRootD's Python client: a client that answers at once, in a task of a worker with
+and without the library. The result is the difference per call; a real read takes 100 us or more."""
 
 import sys
 import tempfile
@@ -37,7 +37,7 @@ class FileSystem:
 
 
 def measure(rounds=9, calls=20_000):
-    """Least ns per call of each kind: machines are slow now and then, but never too fast."""
+    """The lowest ns per call of each kind: a machine is sometimes too slow, but never too fast."""
     import time
 
     from XRootD import client

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What more than one collector would carry: a simulation of docs/scale.md's design, fed by two runs of the swarm.
+"""The capacity of more than one collector: a simulation of docs/scale.md's design, based on two runs of the swarm.
 
     bench_swarm.py --workers 2000 --rate 200000 --seconds 10 --shared --json build/busy.json
     bench_swarm.py --workers 10000 --frame 0 --seconds 10 --shared --json build/idle.json
     scale_sim.py build/busy.json build/idle.json --workers 100000 --tasks 1
 
-From them come the CPU that a worker costs each second although nothing runs (samples, totals, Dask's numbers),
-and what a task's record costs on top. Each front collector is one server with a queue: frames of its workers
-arrive each half second at moments of their own, and each takes its share of one core. A frame's wait is from
-its arrival to the end of its work, as the acknowledgement has it; the network is left out. The root gets a
-sample and totals of each front collector, and no records.
+They give the CPU that an idle worker costs per second (samples, totals, Dask's numbers),
+and the additional CPU of a task's record. Each front collector is one server with a queue: frames of its workers
+arrive every half second, each worker at its own phase, and each frame takes its share of one core. A frame's wait is from
+its arrival to the end of its processing, when it is acknowledged; the network is not included. The root gets a
+sample and totals from each front collector, and no records.
 """
 
 import argparse
@@ -21,7 +21,7 @@ RECORDS_OF_A_TASK = 2  # its start and its end
 
 
 def costs(busy, idle):
-    """(seconds of CPU for each worker and second, for each task record)"""
+    """(CPU seconds per worker and second, CPU seconds per task record)"""
     second = idle["cpu_seconds"] / (idle["workers"] * idle["seconds"])
     rest = busy["cpu_seconds"] - second * busy["workers"] * busy["seconds"]
     return second, rest / busy["records_acked"]
@@ -40,7 +40,7 @@ def frames(workers, cost, begin, end, rng):
 
 
 def served(arrivals):
-    """How long each frame waited, and when the last one was done."""
+    """The wait of each frame, and the time when the last one was done."""
     free, waits = 0.0, []
     for at, cost in arrivals:
         free = max(free, at) + cost
@@ -53,15 +53,15 @@ def quantile(values, share):
 
 
 def fails(workers, fronts, cost, away, rng):
-    """The longest wait on a front collector that takes its share of a dead one's workers, which come after
-    `away` seconds with all that they have kept since; and the seconds until its queue is as before."""
+    """The longest wait on a front collector that takes over its share of a failed one's workers, which arrive after
+    `away` seconds with everything that they kept in that time; and the seconds until its queue is back to normal."""
     if fronts == 1:
         return None, None
     own, share = workers // fronts, workers // fronts // (fronts - 1)
     begin = SECONDS / 4
     late = frames(share, cost, begin, SECONDS, rng)
     back = begin + away
-    # What was kept comes at once, when a worker has found its new collector within a second.
+    # Kept frames arrive at once, when a worker has found its new collector within a second.
     moved = sorted((back + rng.random() if at < back else at, c) for at, c in late)
     arrivals = sorted(frames(own, cost, 0, SECONDS, rng) + moved)
     waits, _ = served(arrivals)

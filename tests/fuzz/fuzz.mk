@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Targets that get any bytes: `make fuzz` searches (clang's libFuzzer), `make fuzz-replay` repeats what was found.
+# Targets that accept any bytes: `make fuzz` searches (clang's libFuzzer), `make fuzz-replay` repeats what was found.
 FUZZ_TARGETS = frame sealed http journal json messages mounts py_stack shm walk
 FUZZ_SHARED = tests/fuzz/fuzz_frames.c tests/fuzz/fuzz_server.c tests/fuzz/report_all.c
 FUZZ_SECONDS ?= 1800

@@ -1,4 +1,4 @@
-"""What the baskets of a file say of themselves, read with uproot alone."""
+"""The baskets of a file by its own metadata, read with uproot alone."""
 
 import functools
 import os
@@ -25,7 +25,7 @@ class Baskets:
                 int(branch.basket_uncompressed_bytes(i)))
 
     def of_chunk(self, chunk):
-        """Of all columns that coffea says the chunk read: "Jet_pt-data", "nJet-offsets"."""
+        """The baskets of all columns that the chunk read according to coffea: "Jet_pt-data", "nJet-offsets"."""
         branches = sorted({column.rpartition("-")[0] for column in chunk["columns"]})
         return [basket for branch in branches
                 for basket in self.of(branch, chunk["entrystart"], chunk["entrystop"])]

@@ -1,4 +1,4 @@
-"""Puts files out of the page cache and tells which of their pages are in it."""
+"""Evicts files from the page cache and reports which of their pages are in it."""
 
 import contextlib
 import ctypes
@@ -17,12 +17,12 @@ libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
 
 
 def page_bytes(path):
-    """The file's size in whole pages: what reading all of it costs the disk."""
+    """The file's size in whole pages: what the disk delivers when all of it is read."""
     return -(-os.path.getsize(path) // PAGE) * PAGE
 
 
 class Mapped:
-    """A file mapped for looking at its pages; mapping reads nothing."""
+    """A file mapped to inspect its pages; mapping reads nothing."""
 
     def __init__(self, path):
         self.path, self.size = path, os.path.getsize(path)
@@ -45,20 +45,20 @@ class Mapped:
         return bytes(b & 1 for b in found.raw)
 
     def lock(self):
-        """Keeps the pages in memory; False where the limit on locked memory forbids it."""
+        """Locks the pages in memory; False if the limit on locked memory does not allow it."""
         return libc.mlock(self.address, self.size) == 0
 
 
 def resident_pages(path):
-    """One byte per page: 1 where it is in the page cache."""
+    """One byte per page: 1 if it is in the page cache."""
     with Mapped(path) as file:
         return file.pages()
 
 
 @contextlib.contextmanager
 def kept_warm(*paths):
-    """The files in the page cache, and there to stay: kernels that reclaim memory ahead of need
-    (DAMON) throw pages out within seconds."""
+    """Keeps the files in the page cache: kernels that reclaim memory proactively
+    (DAMON) evict pages within seconds."""
     warm(*paths)
     with contextlib.ExitStack() as stack:
         for path in paths:
@@ -71,7 +71,7 @@ def resident_bytes(*paths):
 
 
 def drop(*paths):
-    """Puts the files out of the page cache; dirty pages cannot go, so they are written first."""
+    """Evicts the files from the page cache; dirty pages cannot be evicted, so they are written first."""
     for path in paths:
         for _ in range(50):
             fd = os.open(path, os.O_RDONLY)

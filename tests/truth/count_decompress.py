@@ -1,4 +1,4 @@
-"""Runs the demo's analysis serially, without crema, and counts what uproot's decompressors do.
+"""Runs the demo's analysis serially, without crema, and counts the work of uproot's decompressors.
 
     count_decompress.py --files F... --chunksize N --output truth.json
 

@@ -8,7 +8,7 @@ def read_whole(path, size=1 << 20):
     n = 0
     fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
-        with mmap.mmap(-1, size) as buffer:  # aligned to pages, as O_DIRECT wants it
+        with mmap.mmap(-1, size) as buffer:  # page-aligned, as O_DIRECT requires
             while got := os.readv(fd, [buffer]):
                 n += got
     finally:

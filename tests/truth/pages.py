@@ -1,4 +1,4 @@
-"""The pages of RNTuples by uproot's own tables, without crema."""
+"""The pages of RNTuples according to uproot's own tables, without crema."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ EVENTS, CLUSTERS = 3000, 4
 
 @contextlib.contextmanager
 def several_pages(pieces):
-    """uproot writes one page for each column of a cluster: here each becomes some, packed on their own, one behind the other."""
+    """uproot writes one page for each column of a cluster: here each becomes several, compressed separately and written in sequence."""
     compress, column, cut = uproot.compression.compress, cascade.NTuple_ColumnPageListDescription, []
 
     def compress_pieces(data, compression):
@@ -44,7 +44,7 @@ def several_pages(pieces):
 
 
 def write(path, pieces=None):
-    """A file of several clusters, as uproot writes RNTuples, or with `pieces` pages for each column of a cluster; `flag` is not
+    """A file with several clusters, as uproot writes RNTuples, or with `pieces` pages for each column of a cluster; `flag` is not
     compressed."""
     with several_pages(pieces) if pieces else contextlib.nullcontext():
         return write_clusters(path)
@@ -71,14 +71,14 @@ def column_names(ntuple):
 
 
 def page_of(ntuple, cluster, column, page):
-    """(position, bytes in the file, bytes unpacked) of one page."""
+    """(position, bytes in the file, decompressed bytes) of one page."""
     description = ntuple.page_link_list[cluster][column].pages[page]
     bits = ntuple.column_records[column].nbits
     return (description.locator.offset, description.locator.num_bytes, -(-description.num_elements * bits // 8))
 
 
 def all_pages(path, fields):
-    """Of all clusters of fields that have a column of their own."""
+    """The pages of all clusters, for fields with a column."""
     with uproot.open(path) as file:
         ntuple = file["Events"].ntuple
         columns = [i for i, name in enumerate(column_names(ntuple)) if name in fields]
@@ -88,7 +88,7 @@ def all_pages(path, fields):
 
 @contextlib.contextmanager
 def logged():
-    """The pages that uproot reads in this process meanwhile, in order."""
+    """The pages that uproot reads in this process inside the block, in order."""
     original, log = RNTuple.read_page, []
 
     def read_page(self, destination, cluster, column, page, metadata):

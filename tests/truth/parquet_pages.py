@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages of a Parquet file by its page headers (Thrift's compact protocol), read without Arrow:
-how many there are, and what they are compressed and uncompressed."""
+"""The pages of a Parquet file from its page headers (Thrift's compact protocol), read without Arrow:
+their number, and their compressed and uncompressed sizes."""
 
 import struct
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Ways to read a file, on a worker; each returns the (offset, length) of what it read, in order, or
-None in its place where nobody can follow the descriptor's position."""
+"""Ways to read a file, on a worker; each returns the (offset, length) of its reads, in order, or
+None if the descriptor's position cannot be followed."""
 
 import os
 import threading
@@ -52,7 +52,7 @@ def two_descriptors(path):
 
 
 def append(path):
-    """Writing moves the position to the end; reading begins at the start."""
+    """Writing moves the position to the end; reading starts at the beginning."""
     fd, size = opened(path, os.O_RDWR | os.O_APPEND), os.path.getsize(path)
     found = [(0, len(os.read(fd, 100)))]
     os.write(fd, b"x" * 50)
@@ -71,7 +71,7 @@ def sent_on(path):
 
 
 def shared_position(path):
-    """Two threads read one descriptor: each byte once, whoever got it."""
+    """Two threads read one descriptor: each byte is read once, by either thread."""
     fd, found = opened(path), []
 
     def work():

@@ -1,10 +1,10 @@
-"""Writes docs/accuracy.md from the rows that tests recorded while they asserted them.
+"""Writes docs/accuracy.md from the rows that the tests recorded while they checked them.
 
     render_accuracy.py --cells cells.json [again.json] --time time.json --output docs/accuracy.md
 
-What failed beside others on a busy machine may have run again, alone: again.json holds those rows, and the
-document names them.
-Status 1 when a cell is wrong, a table is empty or a test failed: then the document says so.
+Tests that failed in parallel on a busy machine may have been repeated alone: again.json has those rows, and the
+document lists them.
+Status 1 if a cell is wrong, a table is empty or a test failed; the document then states that.
 """
 
 import argparse
@@ -27,7 +27,7 @@ truth that was found without crema. The verdict is one of:
 
 Truths that a table uses often are listed above it as T1, T2 and so on.
 """
-# The summary's lines; tables that are in none are in the last one.
+# The summary's lines; tables that are in no group are in the last one.
 GROUPS = {
     "Bytes and calls on files": ("Bytes from storage", "Bytes that read calls returned", "Read calls that returned", "Bytes mapped for reading",
                                  "Bytes read more than once", "Bytes from the page cache"),
@@ -75,7 +75,7 @@ def verdict(row, text):
 
 
 def short_truths(hows):
-    """{a truth that the table repeats: its number there}, the first one first."""
+    """{a truth that the table repeats: its number there}, in order of appearance."""
     often = [how for how in dict.fromkeys(hows) if how and hows.count(how) >= OFTEN]
     return {how: f"T{i}" for i, how in enumerate(often, 1)}
 
@@ -94,7 +94,7 @@ def cells_table(title, number_name, rows):
 
 
 def time_rows(path):
-    """The lines of each program: first its class, then what it left out of the other bound."""
+    """The lines of each program: first its class, then the classes left out of the other bound."""
     rows = []
     for line in path.read_text().splitlines():
         row = json.loads(line)
@@ -104,7 +104,7 @@ def time_rows(path):
             rows[-1]["left_out"] = row["left_out"]
             rows[-1]["right"] = rows[-1]["right"] and row["right"]
     for row in rows:
-        # Without its second line the program ended at the first.
+        # Without the second line the program ended early.
         row["right"] = bool(row["right"]) and row["left_out"] is not None
     return rows
 
@@ -130,7 +130,7 @@ def kind(row):
 
 
 def summary(tables, rows, time):
-    """How each kind of number fared, in one table that links to the cells."""
+    """The verdicts for each kind of number, in one table that links to the cells."""
     lines = ["\n## Summary\n", "| numbers | cells | exact | within | not measurable | not tried | wrong |", "|---|---:|---:|---:|---:|---:|---:|"]
 
     def line(title, cells, kinds):
@@ -164,7 +164,7 @@ def time_verdict(row):
 
 
 def merged(first, again):
-    """The rows of the second run in place of the first one's of the same names; which of these were wrong."""
+    """The rows of the second run instead of the first run's with the same names; which of these were wrong."""
     new = {(row["table"], row["cell"]) for row in again["rows"]}
     repeated = sorted({f"{r['table']}: {r['cell']}" for r in first["rows"]
                        if (r["table"], r["cell"]) in new and not r["right"]})

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/compare-roastcoffea.md from what tests/integration/test_roastcoffea.py found: one run under both tools.
+"""Writes docs/compare-roastcoffea.md from the results of tests/integration/test_roastcoffea.py: one run under both tools.
 
     render_roastcoffea.py --found FILE --output docs/compare-roastcoffea.md
 
-No figure is written by hand: each comes from FILE, which the test writes where CREMA_COMPARE_OUT says.
+No number is written by hand: each comes from FILE, which the test writes to the path in CREMA_COMPARE_OUT.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Tasks that read cold files from a throttled disk, and the kernel's word on how long they waited for it."""
+"""Tasks that read cold files from a throttled disk, and the kernel's own count of how long they waited for it."""
 
 import contextlib
 import ctypes
@@ -22,7 +22,7 @@ def blkio():
 
 
 def looked_at(read, *args):
-    """Seconds that this thread was off its core and not waiting for one, and what delay accounting says."""
+    """Seconds that this thread was off its core without waiting for one, and the delay accounting's value."""
     before = time.perf_counter(), time.thread_time(), run_delay(), blkio()
     read(*args)
     delay, device = run_delay(), blkio()
@@ -57,7 +57,7 @@ def by_mapping(path):
 
 
 def mapped_unseen(path):
-    """As the loader maps libraries: by no call that anybody could intercept."""
+    """Maps as the loader maps libraries: through no call that can be intercepted."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_void_p
     fd, size = os.open(path, os.O_RDONLY), os.path.getsize(path)
@@ -75,6 +75,6 @@ def by_the_loader(path):
 
 
 def by_a_pool_thread(path):
-    """The pool thread's numbers: that is what the task's own thread really waited for."""
+    """The pool thread's numbers: they are what the task's own thread really waited for."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(looked_at, whole, path, 1 << 20).result()

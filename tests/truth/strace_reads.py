@@ -1,7 +1,7 @@
 """Counts the bytes and calls that read regular files, as strace sees them.
 
-A worker is started under strace by the words of prefix(); count() reads the file that strace
-wrote, also while it is written or after a SIGKILL.
+A worker is started under strace with the prefix of prefix(); count() reads strace's output file,
+also while it is being written or after a SIGKILL.
 """
 
 import re
@@ -16,7 +16,7 @@ RESULT = re.compile(r"\) += (-?\d+|\?)")
 
 
 def prefix(output, env):
-    """Words before a command: strace sets env for the command only, so it is not preloaded itself."""
+    """A prefix for a command: strace sets env only for the command, so strace itself is not preloaded."""
     words = ["strace", "-f", "-y", "--seccomp-bpf", "-s", "0", "-e", f"trace={CALLS}", "-e", "signal=none"]
     for name, value in env.items():
         words += ["-E", f"{name}={value}"]
@@ -24,15 +24,15 @@ def prefix(output, env):
 
 
 class Counter:
-    """Counts a file that grows: each time the lines that are new."""
+    """Counts a growing file: each call adds the new lines."""
 
     def __init__(self, output):
         self.output, self.read_bytes = Path(output), 0
-        self.waiting = {}  # thread -> path of its call that was still in the kernel
+        self.waiting = {}  # thread -> path of its call that had not returned yet
         self.found = defaultdict(lambda: {"calls": 0, "bytes": 0})
 
     def count(self):
-        """{path: {"calls", "bytes"}} of calls that returned, failed ones left out."""
+        """{path: {"calls", "bytes"}} of calls that returned, without failed ones."""
         with open(self.output, "rb") as file:
             file.seek(self.read_bytes)
             data = file.read()

@@ -1,4 +1,4 @@
-"""The kernel's delay accounting of one thread, by netlink: what it waited for block devices, in ns.
+"""The kernel's delay accounting of one thread, through netlink: its wait for block devices, in ns.
 
 Needs root and kernel.task_delayacct=1 before the thread starts."""
 
@@ -36,7 +36,7 @@ def ask(s, family, command, kind, value):
 
 
 def blkio_ns(tid):
-    """Nanoseconds that the thread has waited for block devices; OSError where the kernel does not say."""
+    """Nanoseconds that the thread has waited for block devices; OSError if the kernel does not report it."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, GENERIC) as s:
         s.bind((0, 0))
         family = ask(s, CONTROLLER, GET_FAMILY, FAMILY_NAME, b"TASKSTATS\0")

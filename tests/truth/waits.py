@@ -51,8 +51,8 @@ def waits_for_peer():
 
 
 def receives():
-    """Asks, as a client does: what comes back belongs to who wrote the request. The peer is a thread
-    that the task starts, so its end of the connection is the task's too."""
+    """Sends a request, as a client does: the answer belongs to the task that wrote the request. The peer is a thread
+    that the task starts, so its end of the connection belongs to the task, too."""
     def answer(peer):
         peer.recv(len(REQUEST))
         peer.sendall(bytes(BYTES))

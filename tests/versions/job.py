@@ -3,8 +3,8 @@
     job.py HOW CODEC=FILE... --output out.json [--scheduler ADDRESS]
 
 HOW: runner = coffea's Runner; fileset = apply_to_fileset; opened, closed, steps = uproot.dask.
-Without a scheduler it runs serially in this process, and counts what uproot's decompressors do. The
-sums are whole numbers, so that no order of adding changes them.
+Without a scheduler it runs serially in this process, and counts the work of uproot's decompressors. The
+sums are integers, so that the order of addition does not matter.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def lazy(how, files, client):
     import dask
 
     wanted = LAZY[how](files)
-    counted.clear()  # what building the graph has read is not the workers'
+    counted.clear()  # reads while the graph was built do not belong to the workers
     (out,) = dask.compute(wanted) if client else dask.compute(wanted, scheduler="synchronous")
     return {name: {key: int(value) for key, value in row.items()} for name, row in out.items()}, None
 

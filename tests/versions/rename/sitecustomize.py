@@ -1,5 +1,5 @@
-"""On PYTHONPATH of a worker: modules of another version. CREMA_TEST_RENAME=PACKAGE:OLD:NEW replaces a
-name in the source of every module of the package as it is imported."""
+"""On a worker's PYTHONPATH: simulates modules of another version. CREMA_TEST_RENAME=PACKAGE:OLD:NEW replaces a
+name in the source of every module of the package when it is imported."""
 
 import importlib.abc
 import importlib.machinery
