@@ -24,7 +24,7 @@ def unpacked():
 
 @contextlib.contextmanager
 def mounted(lower, mount):
-    """lower seen through FUSE at mount; OSError where this machine does not allow that."""
+    """lower seen through FUSE at mount; OSError if this machine does not allow that."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         raise OSError("/dev/fuse cannot be opened")
     try:

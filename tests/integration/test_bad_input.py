@@ -113,7 +113,7 @@ def test_directory_that_is_none(new_cluster, tmp_path):
 
 
 def test_unreadable_directory(new_cluster):
-    """As a user without privileges: root, which could read it, switches to nobody and copies the program."""
+    """As an unprivileged user: root, which could read it, runs a copy of the program as nobody."""
     procs = new_cluster()
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)

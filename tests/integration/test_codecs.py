@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each codec, one-shot and as a stream: bytes in, bytes out, once."""
+"""Each codec, one-shot and as a stream: bytes in and bytes out, counted once."""
 
 import jobs
 import pytest

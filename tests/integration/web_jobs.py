@@ -49,7 +49,7 @@ def client_gets(urls):
 
 
 def source_reads(urls):
-    """uproot's HTTPSource: http.client in threads of its own pool."""
+    """uproot's HTTPSource: http.client in the threads of its pool."""
     import uproot
 
     total = 0

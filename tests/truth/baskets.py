@@ -14,7 +14,7 @@ class Baskets:
         self.tree = uproot.open(f"{os.path.realpath(path)}:{tree}")
 
     def of(self, branch, start, stop):
-        """[(position, bytes with key, unpacked bytes with key)] of the baskets with entries in [start, stop)."""
+        """[(position, bytes with key, decompressed bytes with key)] of the baskets with entries in [start, stop)."""
         found = self.tree[branch]
         free = found.num_baskets - len(found.embedded_baskets)
         edges = found.entry_offsets
