@@ -50,8 +50,8 @@ static void look_at_clock(struct doctor *d, const struct ask *a, const char *nam
 			   name, s, error);
 		return;
 	}
-	doctor_say(d, DOCTOR_WARN, "clocks", "of %s and here differ by %+.3f s (+-%.3f s)", name, s,
-		   error);
+	doctor_say(d, DOCTOR_WARN, "clocks", "that of %s is %+.3f s (+-%.3f s) off this machine's",
+		   name, s, error);
 	doctor_advise(
 		d,
 		"reports correct for it; set the clocks with NTP (chrony) so that logs agree, too");

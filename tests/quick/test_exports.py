@@ -404,7 +404,8 @@ def test_findings(made):
                          "thread_seconds": threads},
         "low_cpu_efficiency": {"total_cpu_time_true_all": all_cpu, "thread_seconds": threads, "percent": 100 * all_cpu / threads, "most": "without a task",
                                "most_seconds": idle, "most_percent": 100 * idle / threads},
-        "few_chunks": {"num_chunks": 5, "threads": 6, "wall_time": 3.95}, "failed_requests": {"failed": 7, "requests": 60, "server": "files:1094", "server_failed": 7},
+        "few_chunks": {"num_chunks": 5, "threads": 6, "wall_time": 3.95, "chunksize": 20},  # 511 events: 21 would give 4 chunks per thread
+         "failed_requests": {"failed": 7, "requests": 60, "server": "files:1094", "server_failed": 7},
         "small_reads": {"read_calls": calls, "read_bytes": read, "mean_bytes": read / calls},
         "cpu_bound": {"cpu_and_runqueue_seconds": seconds["cpu"] + seconds["runqueue"], "task_wall_seconds": 4.2,
                       "percent": 100 * (seconds["cpu"] + seconds["runqueue"]) / 4.2, "task_cpu_seconds": seconds["cpu"], "runqueue_wait_seconds": seconds["runqueue"],

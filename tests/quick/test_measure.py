@@ -440,7 +440,7 @@ def test_around_the_block(journal, dask, times):
     m = crema.measure(AheadClient(Scheduler({"memory": 6}, RAN)), p, dir=journal)
     with m:
         assert (vars(p), Processor._roastcoffea_collect_metrics) == ({"_roastcoffea_collect_metrics": True}, True)
-        with pytest.raises(crema.CremaError, match="not over"):
+        with pytest.raises(crema.CremaError, match="has not ended"):
             m.get_metrics()
     assert (vars(p), Processor._roastcoffea_collect_metrics) == ({}, "outer")
     times.__init__()
