@@ -218,7 +218,7 @@ class CSource:
             forms = [[("one", f"{text} + 1", "(@@) + crema_lie($$)")]]
         else:
             const = ("constant", "0", "crema_lie($$) ? (__typeof__(@@)){0} : (@@)")
-            verdict = re.fullmatch(r"remark_\w+\(.*\)", text)
+            verdict = re.fullmatch(r"draft_\w+\(.*\)", text)
             number = [] if is_truth(text) else [(unit, far.format(text), "(@@) " + scale)]
             if not timed:
                 number.append(("one", f"{text} + 1", "(@@) + crema_lie($$)"))

@@ -14,7 +14,7 @@
 #include "common/dirs.h"
 #include "common/log.h"
 
-static int draft_write(struct buf *out, void *arg)
+static int atomic_file_flush(struct buf *out, void *arg)
 {
 	struct atomic_file *d = arg;
 
@@ -69,7 +69,7 @@ int atomic_file_init(struct atomic_file *d, const char *path)
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
 	snprintf(d->path, sizeof(d->path), "%s", path);
-	d->sink = (struct sink){.out = &d->buf, .flush = draft_write, .arg = d};
+	d->sink = (struct sink){.out = &d->buf, .flush = atomic_file_flush, .arg = d};
 	if (!strcmp(path, "-")) {
 		d->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		snprintf(d->path, sizeof(d->path), "standard output");

@@ -12,7 +12,7 @@
 
 #define NAME_COLUMNS 48
 
-__attribute__((format(printf, 3, 0))) static const char *keep(struct remark *d, const char *before,
+__attribute__((format(printf, 3, 0))) static const char *keep(struct draft *d, const char *before,
 							      const char *fmt, va_list ap)
 {
 	size_t head = before ? strlen(before) : 0;
@@ -34,7 +34,7 @@ __attribute__((format(printf, 3, 0))) static const char *keep(struct remark *d, 
 	return text;
 }
 
-void remark_say(struct remark *d, const char *fmt, ...)
+void draft_sentence(struct draft *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -43,7 +43,7 @@ void remark_say(struct remark *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void remark_say_more(struct remark *d, const char *fmt, ...)
+void draft_sentence_more(struct draft *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -52,7 +52,7 @@ void remark_say_more(struct remark *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void remark_advise(struct remark *d, const char *fmt, ...)
+void draft_advise(struct draft *d, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -61,35 +61,35 @@ void remark_advise(struct remark *d, const char *fmt, ...)
 	va_end(ap);
 }
 
-void remark_see(struct remark *d, const char *name, struct value v, const char *unit)
+void draft_evidence(struct draft *d, const char *name, struct value v, const char *unit)
 {
 	if (d->f.evidence_count < FINDING_EVIDENCE)
 		d->f.evidence[d->f.evidence_count++] = (struct evidence){name, v, unit};
 }
 
-struct value remark_see_metric(struct remark *d, const struct report *r, const char *id,
-			       const char *unit)
+struct value draft_evidence_metric(struct draft *d, const struct report *r, const char *id,
+				   const char *unit)
 {
 	struct value v = metric_value(r->facts, id);
 
-	remark_see(d, id, v, unit);
+	draft_evidence(d, id, v, unit);
 	return v;
 }
 
-void remark_cost(struct remark *d, double seconds)
+void draft_cost(struct draft *d, double seconds)
 {
 	d->f.cost_s = fmin(fmax(seconds, 0), d->f.of_s);
 	if (isnan(seconds) || isnan(d->f.of_s))
 		d->f.cost_s = (double)NAN;
 }
 
-void remark_cost_least(struct remark *d, double seconds)
+void draft_cost_least(struct draft *d, double seconds)
 {
-	remark_cost(d, seconds);
+	draft_cost(d, seconds);
 	d->f.cost_is_least = true;
 }
 
-void remark_gain(struct remark *d, double seconds, const char *fmt, ...)
+void draft_gain(struct draft *d, double seconds, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -99,32 +99,32 @@ void remark_gain(struct remark *d, double seconds, const char *fmt, ...)
 	va_end(ap);
 }
 
-void remark_gain_most(struct remark *d, double seconds)
+void draft_gain_most(struct draft *d, double seconds)
 {
 	if (isfinite(seconds) && isfinite(d->f.of_s) && seconds > 0)
-		remark_gain(d, fmin(seconds, d->f.of_s), "at most %s",
-			    remark_human(d, value_real(fmin(seconds, d->f.of_s)), AS_SECONDS));
+		draft_gain(d, fmin(seconds, d->f.of_s), "at most %s",
+			   draft_human(d, value_real(fmin(seconds, d->f.of_s)), AS_SECONDS));
 }
 
-void remark_severity(struct remark *d, enum finding_severity severity)
+void draft_severity(struct draft *d, enum finding_severity severity)
 {
 	d->f.beyond = severity == FINDING_NOTE && d->check->severity != FINDING_NOTE;
 	d->f.severity = severity;
 }
 
-enum verdict remark_found(struct remark *d, double weight)
+enum verdict draft_found(struct draft *d, double weight)
 {
 	d->f.weight = isfinite(weight) ? fmin(fmax(weight, 0), 1) : 0;
 	return CHECK_FOUND;
 }
 
-enum verdict remark_unknown(struct remark *d, const char *input)
+enum verdict draft_unknown(struct draft *d, const char *input)
 {
 	d->unknown = input;
 	return CHECK_UNKNOWN;
 }
 
-__attribute__((format(printf, 2, 3))) static const char *print(struct remark *d, const char *fmt,
+__attribute__((format(printf, 2, 3))) static const char *print(struct draft *d, const char *fmt,
 							       ...)
 {
 	const char *text;
@@ -136,19 +136,19 @@ __attribute__((format(printf, 2, 3))) static const char *print(struct remark *d,
 	return text;
 }
 
-const char *remark_human(struct remark *d, struct value v, enum human as)
+const char *draft_human(struct draft *d, struct value v, enum human as)
 {
 	char text[HUMAN_BYTES];
 
 	return print(d, "%s", human(v, as, text));
 }
 
-const char *remark_percent(struct remark *d, double percent)
+const char *draft_percent(struct draft *d, double percent)
 {
 	return print(d, fabs(percent) < 9.95 ? "%.1f %%" : "%.0f %%", percent);
 }
 
-const char *remark_integer(struct remark *d, double n)
+const char *draft_integer(struct draft *d, double n)
 {
 	char digits[32], text[48];
 	size_t i, k = 0, length;
@@ -164,7 +164,7 @@ const char *remark_integer(struct remark *d, double n)
 }
 
 /* The end of a path or key is the most specific part: the middle is cut. */
-const char *remark_name(struct remark *d, const char *name)
+const char *draft_name(struct draft *d, const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 	char *copy = name ? arena_get(d->arena, n + 1) : NULL;
@@ -180,14 +180,14 @@ const char *remark_name(struct remark *d, const char *name)
 	return print(d, "'%s'", copy);
 }
 
-const char *remark_list(struct remark *d, const char *list, const char *name)
+const char *draft_list(struct draft *d, const char *list, const char *name)
 {
 	char *last = (char *)print(d, "%s%s'%s'", list, *list ? ", " : "", name ? name : "");
 
 	return text_clean(last);
 }
 
-const char *remark_upper(struct remark *d, const char *text)
+const char *draft_upper(struct draft *d, const char *text)
 {
 	size_t i, n = strlen(text);
 	char *copy = arena_get(d->arena, n + 1);
@@ -203,30 +203,30 @@ const char *remark_upper(struct remark *d, const char *text)
 	return copy;
 }
 
-static const char *joined(struct remark *d, const char *what, const char *name)
+static const char *joined(struct draft *d, const char *what, const char *name)
 {
 	return print(d, "%s%s", what, name);
 }
 
-void remark_place(struct remark *d, const struct attempt *a, const char *what)
+void draft_place(struct draft *d, const struct attempt *a, const char *what)
 {
 	struct value from = attempt_i64(a, TASK_F_entrystart);
 	struct value to = attempt_i64(a, TASK_F_entrystop);
 
 	if (a->dataset) {
-		remark_see(d, joined(d, what, "dataset"), value_text(a->dataset), "");
-		remark_say_more(d, ", dataset %s", remark_name(d, a->dataset));
+		draft_evidence(d, joined(d, what, "dataset"), value_text(a->dataset), "");
+		draft_sentence_more(d, ", dataset %s", draft_name(d, a->dataset));
 	}
 	if (a->filename) {
-		remark_see(d, joined(d, what, "file"), value_text(a->filename), "");
-		remark_say_more(d, ", file %s", remark_name(d, a->filename));
+		draft_evidence(d, joined(d, what, "file"), value_text(a->filename), "");
+		draft_sentence_more(d, ", file %s", draft_name(d, a->filename));
 	}
 	if (from.type == VALUE_NULL || to.type == VALUE_NULL)
 		return;
-	remark_see(d, joined(d, what, "entrystart"), from, "events");
-	remark_see(d, joined(d, what, "entrystop"), to, "events");
-	remark_say_more(d, ", entries %s to %s", remark_human(d, from, AS_COUNT),
-			remark_human(d, to, AS_COUNT));
+	draft_evidence(d, joined(d, what, "entrystart"), from, "events");
+	draft_evidence(d, joined(d, what, "entrystop"), to, "events");
+	draft_sentence_more(d, ", entries %s to %s", draft_human(d, from, AS_COUNT),
+			    draft_human(d, to, AS_COUNT));
 }
 
 const char *class_words(unsigned int id)
@@ -239,23 +239,23 @@ bool reaches(double part, double whole, double percent, double amount)
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
 
-const char *remark_see_line(struct remark *d, const struct line_place *place, double share,
-			    uint64_t samples, uint64_t of_samples)
+const char *draft_evidence_line(struct draft *d, const struct line_place *place, double share,
+				uint64_t samples, uint64_t of_samples)
 {
 	double error = lines_error(share, of_samples);
 	char text[192];
 	const char *name = print(d, "%s", lines_name(place, text));
 
-	remark_see(d, "line", value_text(name), "");
-	remark_see(d, "line_file", value_text(place->file), "");
-	remark_see(d, "line_percent", value_real(share * 100), "%");
-	remark_see(d, "line_percent_error", value_real(error * 100), "%");
-	remark_see(d, "line_samples", value_uint(samples), "samples");
+	draft_evidence(d, "line", value_text(name), "");
+	draft_evidence(d, "line_file", value_text(place->file), "");
+	draft_evidence(d, "line_percent", value_real(share * 100), "%");
+	draft_evidence(d, "line_percent_error", value_real(error * 100), "%");
+	draft_evidence(d, "line_samples", value_uint(samples), "samples");
 	return name;
 }
 
-const char *remark_reader(const struct report *r, struct remark *d, size_t number, double least,
-			  const struct read_line **line)
+const char *draft_reader(const struct report *r, struct draft *d, size_t number, double least,
+			 const struct read_line **line)
 {
 	const struct read_line *s = read_lines_most(&r->read_lines, number, least);
 	const char *name;
@@ -266,22 +266,22 @@ const char *remark_reader(const struct report *r, struct remark *d, size_t numbe
 		return NULL;
 	name = print(d, "%s",
 		     lines_name(&(struct line_place){s->function, s->file, s->line, true}, text));
-	remark_see(d, "read_line", value_text(name), "");
-	remark_see(d, "read_line_file", value_text(s->file), "");
-	remark_see(d, "read_line_columns", value_uint(s->columns.n), "columns");
-	return remark_name(d, name);
+	draft_evidence(d, "read_line", value_text(name), "");
+	draft_evidence(d, "read_line_file", value_text(s->file), "");
+	draft_evidence(d, "read_line_columns", value_uint(s->columns.n), "columns");
+	return draft_name(d, name);
 }
 
-const char *remark_line_share(struct remark *d, double share, uint64_t of_samples)
+const char *draft_line_share(struct draft *d, double share, uint64_t of_samples)
 {
 	double error = lines_error(share, of_samples);
 
-	return print(d, "%s +- %s", remark_percent(d, share * 100), remark_percent(d, error * 100));
+	return print(d, "%s +- %s", draft_percent(d, share * 100), draft_percent(d, error * 100));
 }
 
 /* Adds evidence of the line with most sampled time of a class, if it has that share; its name
  * or NULL. */
-static const char *see_hottest(struct remark *d, const struct report *r, enum crema_time_id id,
+static const char *see_hottest(struct draft *d, const struct report *r, enum crema_time_id id,
 			       double least, double *share, uint64_t *samples)
 {
 	const struct line_row *row = lines_hottest(&r->lines, id, REMARK_SAMPLES, share);
@@ -289,33 +289,33 @@ static const char *see_hottest(struct remark *d, const struct report *r, enum cr
 	if (!row || *share < least)
 		return NULL;
 	*samples = row->sum.class_samples[id];
-	return remark_see_line(d, row->place, *share, *samples, r->lines.all.class_samples[id]);
+	return draft_evidence_line(d, row->place, *share, *samples, r->lines.all.class_samples[id]);
 }
 
-void remark_line(struct remark *d, const struct report *r, enum crema_time_id id)
+void draft_line(struct draft *d, const struct report *r, enum crema_time_id id)
 {
 	double share;
 	uint64_t samples;
 	const char *name = see_hottest(d, r, id, 0, &share, &samples);
 
 	if (name)
-		remark_say_more(d, "; %s of it at %s (%s samples)",
-				remark_line_share(d, share, r->lines.all.class_samples[id]),
-				remark_name(d, name),
-				remark_human(d, value_uint(samples), AS_COUNT));
+		draft_sentence_more(d, "; %s of it at %s (%s samples)",
+				    draft_line_share(d, share, r->lines.all.class_samples[id]),
+				    draft_name(d, name),
+				    draft_human(d, value_uint(samples), AS_COUNT));
 }
 
-void remark_half(struct remark *d, const struct report *r)
+void draft_half(struct draft *d, const struct report *r)
 {
 	double share;
 	uint64_t samples;
 	const char *name = see_hottest(d, r, CREMA_T_cpu, 0.5, &share, &samples);
 
 	if (name)
-		remark_say_more(
+		draft_sentence_more(
 			d, "; %s of the sampled CPU was at %s",
-			remark_line_share(d, share, r->lines.all.class_samples[CREMA_T_cpu]),
-			remark_name(d, name));
+			draft_line_share(d, share, r->lines.all.class_samples[CREMA_T_cpu]),
+			draft_name(d, name));
 }
 
 bool codec_is_beside_baskets(const struct report *r, const struct codec_sum *c)

@@ -158,7 +158,7 @@ static int arrived_in(const struct report *r, struct arrived *out)
 	return rc;
 }
 
-enum verdict finding_large_arguments(const struct report *r, struct remark *d)
+enum verdict finding_large_arguments(const struct report *r, struct draft *d)
 {
 	double each, tasks = (double)r->facts->all.attempts;
 	size_t others = run_concurrent(r->run);
@@ -167,30 +167,31 @@ enum verdict finding_large_arguments(const struct report *r, struct remark *d)
 	if (r->run->plain || !(tasks > 0))
 		return CHECK_IDLE;
 	if (metric_task_message_bytes(r->facts).type == VALUE_NULL)
-		return remark_unknown(d, "task_message_bytes");
+		return draft_unknown(d, "task_message_bytes");
 	d->no_memory |= arrived_in(r, &a) < 0;
 	each = a.bytes / tasks;
 	if (each < d->check->first || a.bytes < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "arrived_bytes", value_real(a.bytes), "bytes");
-	remark_see(d, "tasks", value_real(tasks), "tasks");
-	remark_see(d, "bytes_per_task", value_real(each), "bytes");
-	remark_say(d,
-		   "the scheduler sent workers at least %s, %s for each of %s tasks: functions and "
-		   "arguments",
-		   remark_human(d, value_real(a.bytes), AS_BYTES),
-		   remark_human(d, value_real(each), AS_BYTES),
-		   remark_human(d, value_real(tasks), AS_COUNT));
+	draft_evidence(d, "arrived_bytes", value_real(a.bytes), "bytes");
+	draft_evidence(d, "tasks", value_real(tasks), "tasks");
+	draft_evidence(d, "bytes_per_task", value_real(each), "bytes");
+	draft_sentence(
+		d,
+		"the scheduler sent workers at least %s, %s for each of %s tasks: functions and "
+		"arguments",
+		draft_human(d, value_real(a.bytes), AS_BYTES),
+		draft_human(d, value_real(each), AS_BYTES),
+		draft_human(d, value_real(tasks), AS_COUNT));
 	if (others) {
-		remark_see(d, "concurrent_runs", value_uint(others), "");
-		remark_say_more(d, "; those of %zu other run%s on these workers are included",
-				others, others == 1 ? "" : "s");
+		draft_evidence(d, "concurrent_runs", value_uint(others), "");
+		draft_sentence_more(d, "; those of %zu other run%s on these workers are included",
+				    others, others == 1 ? "" : "s");
 	}
 	if (a.threads > 0 && a.idle > 0) {
-		remark_see(d, "idle_thread_seconds", value_real(a.idle), "s");
-		remark_say_more(d, "; while they arrived, threads had no task for %s",
-				remark_human(d, value_real(a.idle), AS_SECONDS));
-		remark_cost_least(d, a.idle / a.threads);
+		draft_evidence(d, "idle_thread_seconds", value_real(a.idle), "s");
+		draft_sentence_more(d, "; while they arrived, threads had no task for %s",
+				    draft_human(d, value_real(a.idle), AS_SECONDS));
+		draft_cost_least(d, a.idle / a.threads);
 	}
-	return remark_found(d, 0);
+	return draft_found(d, 0);
 }

@@ -65,7 +65,7 @@ static void add_work(const struct report *r, struct loads *l)
 }
 
 /* Compares the busiest worker with the mean, per thread. */
-static enum verdict judge_workers(const struct loads *l, struct remark *d)
+static enum verdict judge_workers(const struct loads *l, struct draft *d)
 {
 	const struct load *busiest = l->v;
 	double sum = 0, own = 0, one, most = -1, mean;
@@ -81,22 +81,22 @@ static enum verdict judge_workers(const struct loads *l, struct remark *d)
 	mean = sum / (double)l->n;
 	if (!reaches(most, mean, d->check->first, 0) || most - mean < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "worker", value_text(busiest->worker->label), "");
-	remark_see(d, "workers", value_uint(l->n), "workers");
-	remark_see(d, "busiest_seconds_per_thread", value_real(most), "s");
-	remark_see(d, "mean_seconds_per_thread", value_real(mean), "s");
-	remark_say(d, "each thread of %s worked for %s; the mean of %zu workers is %s",
-		   remark_name(d, busiest->worker->label),
-		   remark_human(d, value_real(most), AS_SECONDS), l->n,
-		   remark_human(d, value_real(mean), AS_SECONDS));
-	remark_cost(d, most - mean);
+	draft_evidence(d, "worker", value_text(busiest->worker->label), "");
+	draft_evidence(d, "workers", value_uint(l->n), "workers");
+	draft_evidence(d, "busiest_seconds_per_thread", value_real(most), "s");
+	draft_evidence(d, "mean_seconds_per_thread", value_real(mean), "s");
+	draft_sentence(d, "each thread of %s worked for %s; the mean of %zu workers is %s",
+		       draft_name(d, busiest->worker->label),
+		       draft_human(d, value_real(most), AS_SECONDS), l->n,
+		       draft_human(d, value_real(mean), AS_SECONDS));
+	draft_cost(d, most - mean);
 	own = most - busiest->queued / busiest->threads - own / (double)l->n;
 	if (own < d->check->second / 2) /* its tasks only waited longer for a core */
-		remark_severity(d, FINDING_NOTE);
-	return remark_found(d, (most - mean) / most);
+		draft_severity(d, FINDING_NOTE);
+	return draft_found(d, (most - mean) / most);
 }
 
-enum verdict finding_worker_imbalance(const struct report *r, struct remark *d)
+enum verdict finding_worker_imbalance(const struct report *r, struct draft *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	struct loads l = {0};
@@ -104,7 +104,7 @@ enum verdict finding_worker_imbalance(const struct report *r, struct remark *d)
 	if (loads_of(r, &l)) {
 		d->no_memory = true;
 	} else if (r->facts->all.wall_ns.unknown) {
-		verdict = remark_unknown(d, "tasks: wall_seconds");
+		verdict = draft_unknown(d, "tasks: wall_seconds");
 	} else if (l.n >= 2 && !one_by_one(r, d)) {
 		add_work(r, &l);
 		verdict = judge_workers(&l, d);
@@ -128,7 +128,7 @@ static bool same_dataset(const void *item, const void *key)
 	return ((const struct dataset *)item)->name == key;
 }
 
-static struct dataset *dataset_of(struct datasets *sets, struct remark *d, const char *name)
+static struct dataset *dataset_of(struct datasets *sets, struct draft *d, const char *name)
 {
 	uint64_t hash = hash_pair((uintptr_t)name, 1);
 	struct dataset *s = table_find(&sets->table, hash, same_dataset, name);
@@ -143,7 +143,7 @@ static struct dataset *dataset_of(struct datasets *sets, struct remark *d, const
 }
 
 /* Sums by dataset: 0, -1 without memory; `*unknown` names the unknown input. */
-static int datasets_of(const struct run *run, struct datasets *sets, struct remark *d,
+static int datasets_of(const struct run *run, struct datasets *sets, struct draft *d,
 		       const char **unknown)
 {
 	struct value wall, events;
@@ -171,7 +171,7 @@ static int datasets_of(const struct run *run, struct datasets *sets, struct rema
 	return 0;
 }
 
-static enum verdict judge_datasets(const struct datasets *sets, struct remark *d)
+static enum verdict judge_datasets(const struct datasets *sets, struct draft *d)
 {
 	double seconds = 0, events = 0, fair, most = 0, share, events_share;
 	const struct dataset *s, *worst = NULL;
@@ -194,20 +194,20 @@ static enum verdict judge_datasets(const struct datasets *sets, struct remark *d
 		return CHECK_QUIET;
 	share = worst->seconds / seconds * 100;
 	events_share = worst->events / events * 100;
-	remark_see(d, "dataset", value_text(worst->name ? worst->name : "unknown"), "");
-	remark_see(d, "wall_seconds", value_real(worst->seconds), "s");
-	remark_see(d, "percent_of_time", value_real(share), "%");
-	remark_see(d, "events", value_real(worst->events), "events");
-	remark_see(d, "percent_of_events", value_real(events_share), "%");
-	remark_say(d, "dataset %s took %s of the chunks' time (%s) for %s of the events",
-		   remark_name(d, worst->name), remark_percent(d, share),
-		   remark_human(d, value_real(worst->seconds), AS_SECONDS),
-		   remark_percent(d, events_share));
-	remark_cost(d, cost_part(most, d->costs->task_seconds, d->costs->any));
-	return remark_found(d, most / seconds);
+	draft_evidence(d, "dataset", value_text(worst->name ? worst->name : "unknown"), "");
+	draft_evidence(d, "wall_seconds", value_real(worst->seconds), "s");
+	draft_evidence(d, "percent_of_time", value_real(share), "%");
+	draft_evidence(d, "events", value_real(worst->events), "events");
+	draft_evidence(d, "percent_of_events", value_real(events_share), "%");
+	draft_sentence(d, "dataset %s took %s of the chunks' time (%s) for %s of the events",
+		       draft_name(d, worst->name), draft_percent(d, share),
+		       draft_human(d, value_real(worst->seconds), AS_SECONDS),
+		       draft_percent(d, events_share));
+	draft_cost(d, cost_part(most, d->costs->task_seconds, d->costs->any));
+	return draft_found(d, most / seconds);
 }
 
-enum verdict finding_dataset_imbalance(const struct report *r, struct remark *d)
+enum verdict finding_dataset_imbalance(const struct report *r, struct draft *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	struct datasets sets = {0};
@@ -216,7 +216,7 @@ enum verdict finding_dataset_imbalance(const struct report *r, struct remark *d)
 	if (datasets_of(r->run, &sets, d, &unknown))
 		d->no_memory = true;
 	else if (unknown)
-		verdict = remark_unknown(d, unknown);
+		verdict = draft_unknown(d, unknown);
 	else if (sets.n >= 2)
 		verdict = judge_datasets(&sets, d);
 	table_release(&sets.table);

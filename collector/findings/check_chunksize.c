@@ -31,7 +31,7 @@ static bool same_file(const void *item, const void *key)
 	return ((const struct file_chunks *)item)->file == key;
 }
 
-static struct file_chunks *file_of(struct files *files, struct remark *d, const char *name)
+static struct file_chunks *file_of(struct files *files, struct draft *d, const char *name)
 {
 	uint64_t hash = hash_pair((uintptr_t)name, 1);
 	struct file_chunks *f = table_find(&files->table, hash, same_file, name);
@@ -46,7 +46,7 @@ static struct file_chunks *file_of(struct files *files, struct remark *d, const 
 }
 
 /* Sums of the counted chunks: 0, -1 without memory; `*unknown` names the unknown input. */
-static int sums_of(const struct run *run, struct files *files, struct remark *d,
+static int sums_of(const struct run *run, struct files *files, struct draft *d,
 		   const char **unknown)
 {
 	struct value read, baskets, events, mapped;
@@ -120,7 +120,7 @@ static double better_size(const struct files *files)
 	return size;
 }
 
-static enum verdict judge(const struct files *files, struct remark *d)
+static enum verdict judge(const struct files *files, struct draft *d)
 {
 	double chunks = 0, events = 0, read = 0, outside = 0, size, saved;
 	size_t i;
@@ -137,30 +137,30 @@ static enum verdict judge(const struct files *files, struct remark *d)
 	saved = saved_by(files, size);
 	if (!reaches(saved, read, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "events_per_chunk", value_real(events / chunks), "events");
-	remark_see(d, "chunks", value_real(chunks), "chunks");
-	remark_see(d, "chunk_read_bytes", value_real(read), "bytes");
-	remark_see(d, "chunk_outside_bytes", value_real(outside), "bytes");
-	remark_see(d, "chunk_outside_percent", value_real(outside / read * 100), "%");
-	remark_see(d, "chunksize", value_real(size), "events");
-	remark_see(d, "saved_bytes", value_real(saved), "bytes");
-	remark_say(d,
-		   "chunks of %s events read %s outside of their baskets (metadata, gaps; %s of "
-		   "%s): a chunksize of %s would save %s",
-		   remark_human(d, value_real(events / chunks), AS_COUNT),
-		   remark_percent(d, outside / read * 100),
-		   remark_human(d, value_real(outside), AS_BYTES),
-		   remark_human(d, value_real(read), AS_BYTES),
-		   remark_human(d, value_real(size), AS_COUNT),
-		   remark_human(d, value_real(saved), AS_BYTES));
-	remark_advise(d, "Use chunksize=%s; memory per task grows with it.",
-		      remark_integer(d, size));
+	draft_evidence(d, "events_per_chunk", value_real(events / chunks), "events");
+	draft_evidence(d, "chunks", value_real(chunks), "chunks");
+	draft_evidence(d, "chunk_read_bytes", value_real(read), "bytes");
+	draft_evidence(d, "chunk_outside_bytes", value_real(outside), "bytes");
+	draft_evidence(d, "chunk_outside_percent", value_real(outside / read * 100), "%");
+	draft_evidence(d, "chunksize", value_real(size), "events");
+	draft_evidence(d, "saved_bytes", value_real(saved), "bytes");
+	draft_sentence(
+		d,
+		"chunks of %s events read %s outside of their baskets (metadata, gaps; %s of "
+		"%s): a chunksize of %s would save %s",
+		draft_human(d, value_real(events / chunks), AS_COUNT),
+		draft_percent(d, outside / read * 100),
+		draft_human(d, value_real(outside), AS_BYTES),
+		draft_human(d, value_real(read), AS_BYTES),
+		draft_human(d, value_real(size), AS_COUNT),
+		draft_human(d, value_real(saved), AS_BYTES));
+	draft_advise(d, "Use chunksize=%s; memory per task grows with it.", draft_integer(d, size));
 	/* only the bytes: the time to open files and to build events belongs to chunk_overhead */
-	remark_cost(d, cost_part(saved, read, d->costs->reading));
-	return remark_found(d, saved / read);
+	draft_cost(d, cost_part(saved, read, d->costs->reading));
+	return draft_found(d, saved / read);
 }
 
-enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
+enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	const char *unknown = NULL;
@@ -169,7 +169,7 @@ enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
 	if (sums_of(r->run, &files, d, &unknown))
 		d->no_memory = true;
 	else if (unknown)
-		verdict = remark_unknown(d, unknown);
+		verdict = draft_unknown(d, unknown);
 	else if (files.n)
 		verdict = judge(&files, d);
 	table_release(&files.table);
@@ -178,7 +178,7 @@ enum verdict finding_metadata_reread(const struct report *r, struct remark *d)
 }
 
 /* Time of the counted chunks by file: 0, -1 without memory; `*unknown` names the unknown input. */
-static int times_of(const struct run *run, struct files *files, struct remark *d,
+static int times_of(const struct run *run, struct files *files, struct draft *d,
 		    const char **unknown)
 {
 	struct value wall, process, events;
@@ -274,7 +274,7 @@ static double without_queue(const struct tally *t)
 }
 
 static enum verdict judge_overhead(const struct report *r, const struct files *files,
-				   struct remark *d)
+				   struct draft *d)
 {
 	struct plan now = plan_now(files);
 	double threads, size, overhead = now.wall - now.process, then, chunks;
@@ -282,7 +282,7 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 
 	threads = fmax(value_number(metric_total_cores(r->facts), &known), 1);
 	if (!known)
-		return remark_unknown(d, "total_cores");
+		return draft_unknown(d, "total_cores");
 	if (now.chunks <= (double)files->n || !(now.wall > 0)) /* one per file */
 		return CHECK_QUIET;
 	size = fastest_size(files, &now, threads);
@@ -290,31 +290,31 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 	if (!reaches(now.wall - then, now.wall, d->check->first, 0) ||
 	    (now.wall - then) * without_queue(&r->facts->chunks) < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "chunks", value_real(now.chunks), "chunks");
-	remark_see(d, "events_per_chunk", value_real(now.events / now.chunks), "events");
-	remark_see(d, "chunk_wall_seconds", value_real(now.wall), "s");
-	remark_see(d, "processtime_seconds", value_real(now.process), "s");
-	remark_see(d, "overhead_seconds", value_real(overhead), "s");
-	remark_see(d, "overhead_percent", value_real(overhead / now.wall * 100), "%");
-	remark_see(d, "overhead_seconds_per_chunk", value_real(overhead / now.chunks), "s");
-	remark_see(d, "chunksize", value_real(size), "events");
-	remark_see(d, "chunks_then", value_real(chunks), "chunks");
-	remark_say(d,
-		   "%s of the chunks' time (%s of %s) went to opening the file and building the "
-		   "events, outside of process(): %s for each of %s chunks of %s events",
-		   remark_percent(d, overhead / now.wall * 100),
-		   remark_human(d, value_real(overhead), AS_SECONDS),
-		   remark_human(d, value_real(now.wall), AS_SECONDS),
-		   remark_human(d, value_real(overhead / now.chunks), AS_SECONDS),
-		   remark_human(d, value_real(now.chunks), AS_COUNT),
-		   remark_human(d, value_real(rint(now.events / now.chunks)), AS_COUNT));
-	remark_advise(d,
-		      "Use chunksize=%s, which makes %.0f chunks; memory per task grows with it.",
-		      remark_integer(d, size), chunks);
-	remark_cost(d, cost_part(overhead, d->costs->task_seconds, d->costs->any));
+	draft_evidence(d, "chunks", value_real(now.chunks), "chunks");
+	draft_evidence(d, "events_per_chunk", value_real(now.events / now.chunks), "events");
+	draft_evidence(d, "chunk_wall_seconds", value_real(now.wall), "s");
+	draft_evidence(d, "processtime_seconds", value_real(now.process), "s");
+	draft_evidence(d, "overhead_seconds", value_real(overhead), "s");
+	draft_evidence(d, "overhead_percent", value_real(overhead / now.wall * 100), "%");
+	draft_evidence(d, "overhead_seconds_per_chunk", value_real(overhead / now.chunks), "s");
+	draft_evidence(d, "chunksize", value_real(size), "events");
+	draft_evidence(d, "chunks_then", value_real(chunks), "chunks");
+	draft_sentence(
+		d,
+		"%s of the chunks' time (%s of %s) went to opening the file and building the "
+		"events, outside of process(): %s for each of %s chunks of %s events",
+		draft_percent(d, overhead / now.wall * 100),
+		draft_human(d, value_real(overhead), AS_SECONDS),
+		draft_human(d, value_real(now.wall), AS_SECONDS),
+		draft_human(d, value_real(overhead / now.chunks), AS_SECONDS),
+		draft_human(d, value_real(now.chunks), AS_COUNT),
+		draft_human(d, value_real(rint(now.events / now.chunks)), AS_COUNT));
+	draft_advise(d, "Use chunksize=%s, which makes %.0f chunks; memory per task grows with it.",
+		     draft_integer(d, size), chunks);
+	draft_cost(d, cost_part(overhead, d->costs->task_seconds, d->costs->any));
 	then = cost_part(now.wall - then, d->costs->task_seconds, d->costs->any);
-	remark_gain(d, then, "about %s", remark_human(d, value_real(then), AS_SECONDS));
-	return remark_found(d, overhead / now.wall);
+	draft_gain(d, then, "about %s", draft_human(d, value_real(then), AS_SECONDS));
+	return draft_found(d, overhead / now.wall);
 }
 
 /* coffea compresses what a chunk returns after process(). With large outputs this takes the time,
@@ -329,7 +329,7 @@ static bool returns_much(const struct report *r)
 	       LARGE_OUTPUT * (double)t->attempts;
 }
 
-enum verdict finding_chunk_overhead(const struct report *r, struct remark *d)
+enum verdict finding_chunk_overhead(const struct report *r, struct draft *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	const char *unknown = NULL;
@@ -340,7 +340,7 @@ enum verdict finding_chunk_overhead(const struct report *r, struct remark *d)
 	if (times_of(r->run, &files, d, &unknown))
 		d->no_memory = true;
 	else if (unknown)
-		verdict = remark_unknown(d, unknown);
+		verdict = draft_unknown(d, unknown);
 	else if (files.n)
 		verdict = returns_much(r) ? CHECK_QUIET : judge_overhead(r, &files, d);
 	table_release(&files.table);

@@ -61,7 +61,7 @@ static size_t longest(const struct wall *w, bool usual, double *seconds, const c
 	return most;
 }
 
-enum verdict finding_client_part(const struct report *r, struct remark *d)
+enum verdict finding_client_part(const struct report *r, struct draft *d)
 {
 	const struct wall *w = r->wall;
 	const char *unknown = NULL;
@@ -74,19 +74,20 @@ enum verdict finding_client_part(const struct report *r, struct remark *d)
 	if (!reaches(seconds, w->seconds, d->check->first, d->check->second)) {
 		most = longest(w, true, &seconds, &unknown);
 		if (!reaches(seconds, w->seconds, d->check->first, d->check->second))
-			return unknown ? remark_unknown(d, unknown) : CHECK_QUIET;
-		remark_severity(d, FINDING_NOTE);
+			return unknown ? draft_unknown(d, unknown) : CHECK_QUIET;
+		draft_severity(d, FINDING_NOTE);
 	}
-	remark_see(d, "part", value_text(wall_parts[advised[most].part].id), "");
-	remark_see(d, "seconds", value_real(seconds), "s");
-	remark_see(d, "client_wall_seconds", value_real(w->seconds), "s");
-	remark_see(d, "percent", value_real(seconds / w->seconds * 100), "%");
-	remark_say(d, "%s took %s of the client's %s (%s)", wall_parts[advised[most].part].words,
-		   remark_human(d, value_real(seconds), AS_SECONDS),
-		   remark_human(d, value_real(w->seconds), AS_SECONDS),
-		   remark_percent(d, seconds / w->seconds * 100));
-	remark_advise(d, "%s", advised[most].advice);
+	draft_evidence(d, "part", value_text(wall_parts[advised[most].part].id), "");
+	draft_evidence(d, "seconds", value_real(seconds), "s");
+	draft_evidence(d, "client_wall_seconds", value_real(w->seconds), "s");
+	draft_evidence(d, "percent", value_real(seconds / w->seconds * 100), "%");
+	draft_sentence(d, "%s took %s of the client's %s (%s)",
+		       wall_parts[advised[most].part].words,
+		       draft_human(d, value_real(seconds), AS_SECONDS),
+		       draft_human(d, value_real(w->seconds), AS_SECONDS),
+		       draft_percent(d, seconds / w->seconds * 100));
+	draft_advise(d, "%s", advised[most].advice);
 	d->f.of_s = w->seconds; /* longer than the tasks' wall time */
-	remark_cost(d, seconds);
-	return remark_found(d, seconds / w->seconds);
+	draft_cost(d, seconds);
+	return draft_found(d, seconds / w->seconds);
 }

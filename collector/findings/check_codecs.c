@@ -17,7 +17,7 @@ static double speed_of(const struct codec_sum *c)
 }
 
 /* What another codec would have taken, at the speed that this run measured for it. */
-static void say_gain(const struct report *r, const struct codec_sum *worst, struct remark *d)
+static void say_gain(const struct report *r, const struct codec_sum *worst, struct draft *d)
 {
 	double cpu = value_number(worst->decompress.cpu_ns, NULL) / 1e9, took;
 	const struct codec_sum *best = NULL;
@@ -31,32 +31,32 @@ static void say_gain(const struct report *r, const struct codec_sum *worst, stru
 		return;
 	took = value_number(worst->decompress.out_bytes, NULL) / speed_of(best);
 	d->f.gain_s = cost_of_cpu(d->costs, cpu - took);
-	remark_see(d, "other_codec", value_text(best->codec), "");
-	remark_see(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
-	remark_see(d, "saved_cpu_seconds", value_real(cpu - took), "s");
-	remark_say_more(d, "; at the %s at which this run decompressed %s, it would save %s",
-			remark_human(d, value_real(speed_of(best) / 1e6), AS_MBS),
-			remark_upper(d, best->codec),
-			remark_human(d, value_real(cpu - took), AS_SECONDS));
+	draft_evidence(d, "other_codec", value_text(best->codec), "");
+	draft_evidence(d, "other_codec_bytes_per_second", value_real(speed_of(best)), "bytes/s");
+	draft_evidence(d, "saved_cpu_seconds", value_real(cpu - took), "s");
+	draft_sentence_more(d, "; at the %s at which this run decompressed %s, it would save %s",
+			    draft_human(d, value_real(speed_of(best) / 1e6), AS_MBS),
+			    draft_upper(d, best->codec),
+			    draft_human(d, value_real(cpu - took), AS_SECONDS));
 }
 
 /* Names the reader of the columns that took most of it; less than a fifth explains little. */
-static void say_reader(const struct report *r, double cpu, struct remark *d)
+static void say_reader(const struct report *r, double cpu, struct draft *d)
 {
 	const struct read_line *line;
 	const char *name =
-		remark_reader(r, d, CREMA_COLUMN_N_decompress_cpu_ns, cpu * 1e9 / 5, &line);
+		draft_reader(r, d, CREMA_COLUMN_N_decompress_cpu_ns, cpu * 1e9 / 5, &line);
 	struct value took;
 
 	if (!name)
 		return;
 	took = value_seconds(line->decompress_cpu_ns);
-	remark_see(d, "read_line_decompress_cpu_seconds", took, "s");
-	remark_say_more(d, "; columns that %s asked for took %s of decompression", name,
-			remark_human(d, took, AS_SECONDS));
+	draft_evidence(d, "read_line_decompress_cpu_seconds", took, "s");
+	draft_sentence_more(d, "; columns that %s asked for took %s of decompression", name,
+			    draft_human(d, took, AS_SECONDS));
 }
 
-enum verdict finding_decompression(const struct report *r, struct remark *d)
+enum verdict finding_decompression(const struct report *r, struct draft *d)
 {
 	struct value all = tally_cpu(&r->facts->all);
 	const struct codec_sum *c, *worst = NULL;
@@ -68,7 +68,7 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 		c = &r->codecs.v[i];
 		cpu = value_number(c->decompress.cpu_ns, &known) / 1e9;
 		if (!known)
-			return remark_unknown(d, "codecs");
+			return draft_unknown(d, "codecs");
 		sum += cpu;
 		if (cpu > most)
 			worst = c, most = cpu;
@@ -77,31 +77,31 @@ enum verdict finding_decompression(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	cpu = value_number(all, &known);
 	if (!known)
-		return remark_unknown(d, "total_cpu_time_true_all");
+		return draft_unknown(d, "total_cpu_time_true_all");
 	if (!reaches(most, cpu, d->check->first, d->check->second))
 		return CHECK_QUIET;
 	percent = most / cpu * 100;
-	remark_see(d, "codec", value_text(worst->codec), "");
-	remark_see(d, "decompress_cpu_seconds", value_real(most), "s");
-	remark_see(d, "total_cpu_time_true_all", all, "s");
-	remark_see(d, "percent", value_real(percent), "%");
-	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	remark_say(d, "%s of the tasks' CPU time (%s of %s) is %s decompression",
-		   remark_percent(d, percent), remark_human(d, value_real(most), AS_SECONDS),
-		   remark_human(d, all, AS_SECONDS), remark_upper(d, worst->codec));
+	draft_evidence(d, "codec", value_text(worst->codec), "");
+	draft_evidence(d, "decompress_cpu_seconds", value_real(most), "s");
+	draft_evidence(d, "total_cpu_time_true_all", all, "s");
+	draft_evidence(d, "percent", value_real(percent), "%");
+	draft_evidence(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
+	draft_sentence(d, "%s of the tasks' CPU time (%s of %s) is %s decompression",
+		       draft_percent(d, percent), draft_human(d, value_real(most), AS_SECONDS),
+		       draft_human(d, all, AS_SECONDS), draft_upper(d, worst->codec));
 	say_reader(r, most, d);
 	if (codec_is_beside_baskets(r, worst))
-		remark_advise(d, "Baskets are the smaller part of what was unpacked: load other "
-				 "files once per worker (a function with @functools.cache), not in "
-				 "each chunk.");
+		draft_advise(d, "Baskets are the smaller part of what was unpacked: load other "
+				"files once per worker (a function with @functools.cache), not in "
+				"each chunk.");
 	else
 		say_gain(r, worst, d);
-	remark_cost(d, cost_part(most, sum, d->costs->decompress));
+	draft_cost(d, cost_part(most, sum, d->costs->decompress));
 
-	return remark_found(d, percent / 100);
+	return draft_found(d, percent / 100);
 }
 
-enum verdict finding_compression(const struct report *r, struct remark *d)
+enum verdict finding_compression(const struct report *r, struct draft *d)
 {
 	struct value all = tally_cpu(&r->facts->all), packing = value_uint(0), in = packing;
 	double cpu, whole;
@@ -116,28 +116,29 @@ enum verdict finding_compression(const struct report *r, struct remark *d)
 	}
 	cpu = value_number(packing, &known) / 1e9;
 	if (!known)
-		return remark_unknown(d, "codecs");
+		return draft_unknown(d, "codecs");
 	whole = value_number(all, &known);
 	if (!known)
-		return remark_unknown(d, "total_cpu_time_true_all");
+		return draft_unknown(d, "total_cpu_time_true_all");
 	if (!reaches(cpu, whole, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "compress_cpu_seconds", value_real(cpu), "s");
-	remark_see(d, "total_cpu_time_true_all", all, "s");
-	remark_see(d, "percent", value_real(cpu / whole * 100), "%");
-	remark_say(d, "%s of the tasks' CPU time (%s of %s) is compression",
-		   remark_percent(d, cpu / whole * 100),
-		   remark_human(d, value_real(cpu), AS_SECONDS), remark_human(d, all, AS_SECONDS));
+	draft_evidence(d, "compress_cpu_seconds", value_real(cpu), "s");
+	draft_evidence(d, "total_cpu_time_true_all", all, "s");
+	draft_evidence(d, "percent", value_real(cpu / whole * 100), "%");
+	draft_sentence(d, "%s of the tasks' CPU time (%s of %s) is compression",
+		       draft_percent(d, cpu / whole * 100),
+		       draft_human(d, value_real(cpu), AS_SECONDS),
+		       draft_human(d, all, AS_SECONDS));
 	if (in.type != VALUE_NULL) {
-		remark_see(d, "compress_in_bytes", in, "bytes");
-		remark_say_more(d, ", of %s", remark_human(d, in, AS_BYTES));
+		draft_evidence(d, "compress_in_bytes", in, "bytes");
+		draft_sentence_more(d, ", of %s", draft_human(d, in, AS_BYTES));
 	}
-	remark_cost(d, d->costs->compress);
-	return remark_found(d, cpu / whole);
+	draft_cost(d, d->costs->compress);
+	return draft_found(d, cpu / whole);
 }
 
 /* The codec with the most bytes among those that hardly reduce the size. */
-enum verdict finding_low_compression(const struct report *r, struct remark *d)
+enum verdict finding_low_compression(const struct report *r, struct draft *d)
 {
 	const struct codec_sum *c, *worst = NULL;
 	struct value cpu;
@@ -149,7 +150,7 @@ enum verdict finding_low_compression(const struct report *r, struct remark *d)
 		c = &r->codecs.v[i];
 		if (c->decompress.in_bytes.type == VALUE_NULL ||
 		    c->decompress.out_bytes.type == VALUE_NULL)
-			return remark_unknown(d, "codecs");
+			return draft_unknown(d, "codecs");
 		in = value_number(c->decompress.in_bytes, NULL);
 		out = value_number(c->decompress.out_bytes, NULL);
 		n += in > 0;
@@ -165,19 +166,19 @@ enum verdict finding_low_compression(const struct report *r, struct remark *d)
 		return CHECK_QUIET;
 	in = value_number(worst->decompress.in_bytes, NULL);
 	out = value_number(worst->decompress.out_bytes, NULL);
-	remark_see(d, "codec", value_text(worst->codec), "");
-	remark_see(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
-	remark_see(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
-	remark_see(d, "codec_ratio", value_real(out / in), "");
-	remark_say(d, "%s expanded %s to only %s (%s)", remark_upper(d, worst->codec),
-		   remark_human(d, worst->decompress.in_bytes, AS_BYTES),
-		   remark_human(d, worst->decompress.out_bytes, AS_BYTES),
-		   remark_human(d, value_real(out / in), AS_TIMES));
+	draft_evidence(d, "codec", value_text(worst->codec), "");
+	draft_evidence(d, "decompress_in_bytes", worst->decompress.in_bytes, "bytes");
+	draft_evidence(d, "decompress_out_bytes", worst->decompress.out_bytes, "bytes");
+	draft_evidence(d, "codec_ratio", value_real(out / in), "");
+	draft_sentence(d, "%s expanded %s to only %s (%s)", draft_upper(d, worst->codec),
+		       draft_human(d, worst->decompress.in_bytes, AS_BYTES),
+		       draft_human(d, worst->decompress.out_bytes, AS_BYTES),
+		       draft_human(d, value_real(out / in), AS_TIMES));
 	cpu = value_seconds(worst->decompress.cpu_ns);
 	value_number(cpu, &known);
 	if (known) {
-		remark_see(d, "decompress_cpu_seconds", cpu, "s");
-		remark_say_more(d, ", for %s of CPU", remark_human(d, cpu, AS_SECONDS));
+		draft_evidence(d, "decompress_cpu_seconds", cpu, "s");
+		draft_sentence_more(d, ", for %s of CPU", draft_human(d, cpu, AS_SECONDS));
 	}
-	return remark_found(d, 0);
+	return draft_found(d, 0);
 }

@@ -62,7 +62,7 @@ static bool is_known(const struct column_sum *s)
 		s->network_wait_ns.type != VALUE_NULL);
 }
 
-static void take_alone(const struct read_columns *c, size_t i, struct alone *a, struct remark *d)
+static void take_alone(const struct read_columns *c, size_t i, struct alone *a, struct draft *d)
 {
 	const struct column_sum *s = c->v.v[i];
 
@@ -75,10 +75,10 @@ static void take_alone(const struct read_columns *c, size_t i, struct alone *a, 
 	if (seen(c, i, false))
 		return;
 	if (a->columns++ < MOST_NAMES)
-		a->names = remark_list(d, a->names, s->column);
+		a->names = draft_list(d, a->names, s->column);
 }
 
-enum verdict finding_preload_columns(const struct report *r, struct remark *d)
+enum verdict finding_preload_columns(const struct report *r, struct draft *d)
 {
 	const struct read_columns *c = &r->columns;
 	double waited = n_of(tally_class(&r->facts->all, CREMA_T_network_wait));
@@ -89,7 +89,7 @@ enum verdict finding_preload_columns(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	for (size_t i = 0; i < c->v.n; i++) {
 		if (!is_known(c->v.v[i]))
-			return remark_unknown(d, "read_columns");
+			return draft_unknown(d, "read_columns");
 		if (read_alone(c->v.v[i]))
 			take_alone(c, i, &a, d);
 	}
@@ -99,30 +99,30 @@ enum verdict finding_preload_columns(const struct report *r, struct remark *d)
 	if (!reaches(saved_s, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
 	weight = saved_s / wall;
-	remark_see(d, "columns", value_uint(a.columns), "columns");
-	remark_see(d, "requests", value_real(a.requests), "requests");
-	remark_see(d, "requests_ahead", value_real(a.chunks), "requests");
-	remark_see(d, "shortest_wait_seconds", value_real(a.wait_min_ns / 1e9), "s");
-	remark_see(d, "columns_wait_seconds", value_real(a.wait_ns / 1e9), "s");
-	remark_see(d, "saved_seconds", value_real(saved_s), "s");
-	remark_say(d,
-		   "%s columns took %s requests, one after the other, and tasks waited %s for "
-		   "them; read ahead, %s requests would do, which saves at least %s at this "
-		   "latency (%s)",
-		   remark_human(d, value_uint(a.columns), AS_COUNT),
-		   remark_human(d, value_real(a.requests), AS_COUNT),
-		   remark_human(d, value_real(a.wait_ns / 1e9), AS_SECONDS),
-		   remark_human(d, value_real(a.chunks), AS_COUNT),
-		   remark_human(d, value_real(saved_s), AS_SECONDS),
-		   remark_human(d, value_real(a.wait_min_ns / 1e9), AS_SECONDS));
-	remark_advise(d, "Give each dataset of the fileset \"preload\": [%s%s", a.names,
-		      a.columns > MOST_NAMES ? ", ...] (all names: --show columns)" : "].");
-	remark_cost(d, cost_part(a.wait_ns / 1e9, waited, d->costs->class_s[CREMA_T_network_wait]));
+	draft_evidence(d, "columns", value_uint(a.columns), "columns");
+	draft_evidence(d, "requests", value_real(a.requests), "requests");
+	draft_evidence(d, "requests_ahead", value_real(a.chunks), "requests");
+	draft_evidence(d, "shortest_wait_seconds", value_real(a.wait_min_ns / 1e9), "s");
+	draft_evidence(d, "columns_wait_seconds", value_real(a.wait_ns / 1e9), "s");
+	draft_evidence(d, "saved_seconds", value_real(saved_s), "s");
+	draft_sentence(d,
+		       "%s columns took %s requests, one after the other, and tasks waited %s for "
+		       "them; read ahead, %s requests would do, which saves at least %s at this "
+		       "latency (%s)",
+		       draft_human(d, value_uint(a.columns), AS_COUNT),
+		       draft_human(d, value_real(a.requests), AS_COUNT),
+		       draft_human(d, value_real(a.wait_ns / 1e9), AS_SECONDS),
+		       draft_human(d, value_real(a.chunks), AS_COUNT),
+		       draft_human(d, value_real(saved_s), AS_SECONDS),
+		       draft_human(d, value_real(a.wait_min_ns / 1e9), AS_SECONDS));
+	draft_advise(d, "Give each dataset of the fileset \"preload\": [%s%s", a.names,
+		     a.columns > MOST_NAMES ? ", ...] (all names: --show columns)" : "].");
+	draft_cost(d, cost_part(a.wait_ns / 1e9, waited, d->costs->class_s[CREMA_T_network_wait]));
 	saved_s = cost_part(saved_s, waited, d->costs->class_s[CREMA_T_network_wait]);
 	if (isfinite(saved_s))
-		remark_gain(d, saved_s, "at least %s",
-			    remark_human(d, value_real(saved_s), AS_SECONDS));
-	return remark_found(d, weight);
+		draft_gain(d, saved_s, "at least %s",
+			   draft_human(d, value_real(saved_s), AS_SECONDS));
+	return draft_found(d, weight);
 }
 
 /* Read ahead in some dataset, but used in none. */
@@ -142,7 +142,7 @@ static bool in_vain(const struct read_columns *c, const struct column_sum *s)
 	return ahead;
 }
 
-enum verdict finding_unused_columns(const struct report *r, struct remark *d)
+enum verdict finding_unused_columns(const struct report *r, struct draft *d)
 {
 	const struct read_columns *c = &r->columns;
 	double unused = 0, all = 0;
@@ -155,7 +155,7 @@ enum verdict finding_unused_columns(const struct report *r, struct remark *d)
 		if (s->kind == COLUMN_REST)
 			continue;
 		if (s->basket_bytes.type == VALUE_NULL || s->preload_tasks.type == VALUE_NULL)
-			return remark_unknown(d, "read_columns");
+			return draft_unknown(d, "read_columns");
 		all += n_of(s->basket_bytes);
 		ahead += n_of(s->preload_tasks) > 0;
 		if (s->kind != COLUMN_ONE || !in_vain(c, s))
@@ -164,21 +164,21 @@ enum verdict finding_unused_columns(const struct report *r, struct remark *d)
 		for (k = 0; k < i && !(c->v.v[k]->kind == COLUMN_ONE && same_column(c->v.v[k], s));)
 			k++;
 		if (k == i && columns++ < MOST_NAMES)
-			names = remark_list(d, names, s->column);
+			names = draft_list(d, names, s->column);
 	}
 	if (!ahead)
 		return CHECK_IDLE;
 	if (!reaches(unused, all, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "columns", value_uint(columns), "columns");
-	remark_see(d, "unused_bytes", value_real(unused), "bytes");
-	remark_see(d, "basket_bytes", value_real(all), "bytes");
-	remark_see(d, "percent", value_real(unused / all * 100), "%");
-	remark_say(d, "%s column%s read ahead and never used: %s, %s of the bytes of all columns",
-		   remark_human(d, value_uint(columns), AS_COUNT), columns == 1 ? " was" : "s were",
-		   remark_human(d, value_real(unused), AS_BYTES),
-		   remark_percent(d, unused / all * 100));
-	remark_advise(d, "Take them off the preload list: %s%s.", names,
-		      columns > MOST_NAMES ? ", ... (all names: --show columns)" : "");
-	return remark_found(d, unused / all);
+	draft_evidence(d, "columns", value_uint(columns), "columns");
+	draft_evidence(d, "unused_bytes", value_real(unused), "bytes");
+	draft_evidence(d, "basket_bytes", value_real(all), "bytes");
+	draft_evidence(d, "percent", value_real(unused / all * 100), "%");
+	draft_sentence(
+		d, "%s column%s read ahead and never used: %s, %s of the bytes of all columns",
+		draft_human(d, value_uint(columns), AS_COUNT), columns == 1 ? " was" : "s were",
+		draft_human(d, value_real(unused), AS_BYTES), draft_percent(d, unused / all * 100));
+	draft_advise(d, "Take them off the preload list: %s%s.", names,
+		     columns > MOST_NAMES ? ", ... (all names: --show columns)" : "");
+	return draft_found(d, unused / all);
 }

@@ -4,18 +4,18 @@
 
 #include "collector/findings/check.h"
 
-static void say_missing(struct remark *d, const char *name, double n, const char *what)
+static void say_missing(struct draft *d, const char *name, double n, const char *what)
 {
 	if (!(n > 0))
 		return;
-	remark_see(d, name, value_real(n), "");
-	remark_say_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
+	draft_evidence(d, name, value_real(n), "");
+	draft_sentence_more(d, "%s%.0f %s", d->f.evidence_count > 1 ? ", " : "", n, what);
 }
 
 /* Numbers reported by workers: a silent one may have had more. */
 #define SAY_TOLD(name, n, what) say_missing(d, r->silent ? #name "_at_least" : #name, n, what)
 
-enum verdict finding_incomplete(const struct report *r, struct remark *d)
+enum verdict finding_incomplete(const struct report *r, struct draft *d)
 {
 	const struct model *m = r->run->model;
 	double tasks, records, lost, all;
@@ -26,19 +26,19 @@ enum verdict finding_incomplete(const struct report *r, struct remark *d)
 	lost = value_number(r->records_lost, NULL);
 	all = tasks + records + lost + (double)m->records_bad + (double)m->torn.n;
 	if (all < d->check->first)
-		return !tasks_known || !records_known ? remark_unknown(d, "records_refused")
-		       : r->silent		      ? remark_unknown(d, "records_lost")
+		return !tasks_known || !records_known ? draft_unknown(d, "records_refused")
+		       : r->silent		      ? draft_unknown(d, "records_lost")
 						      : CHECK_QUIET;
-	remark_say(d, "data is missing: %s", r->silent ? "at least " : "");
+	draft_sentence(d, "data is missing: %s", r->silent ? "at least " : "");
 	SAY_TOLD(tasks_refused, tasks, "tasks refused by full tables");
 	SAY_TOLD(records_refused, records, "records refused");
 	SAY_TOLD(records_lost, lost, "records lost in transit");
 	say_missing(d, "records_bad", (double)m->records_bad, "records not understood");
 	say_missing(d, "torn_files", (double)m->torn.n, "files truncated or unreadable");
-	return remark_found(d, 1);
+	return draft_found(d, 1);
 }
 
-enum verdict finding_silent_workers(const struct report *r, struct remark *d)
+enum verdict finding_silent_workers(const struct report *r, struct draft *d)
 {
 	const struct worker *first = NULL;
 	size_t i, n = 0;
@@ -51,15 +51,15 @@ enum verdict finding_silent_workers(const struct report *r, struct remark *d)
 	}
 	if ((double)n < d->check->first)
 		return CHECK_QUIET;
-	remark_see(d, "silent_workers", value_uint(n), "workers");
-	remark_see(d, "workers", value_uint(r->run->workers.n), "workers");
-	remark_see(d, "worker", value_text(first->label), "");
-	remark_say(d, "%zu of %zu workers went silent without a goodbye, the first of them %s", n,
-		   r->run->workers.n, remark_name(d, first->label));
-	return remark_found(d, (double)n / (double)r->run->workers.n);
+	draft_evidence(d, "silent_workers", value_uint(n), "workers");
+	draft_evidence(d, "workers", value_uint(r->run->workers.n), "workers");
+	draft_evidence(d, "worker", value_text(first->label), "");
+	draft_sentence(d, "%zu of %zu workers went silent without a goodbye, the first of them %s",
+		       n, r->run->workers.n, draft_name(d, first->label));
+	return draft_found(d, (double)n / (double)r->run->workers.n);
 }
 
-enum verdict finding_unmeasured_tasks(const struct report *r, struct remark *d)
+enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
 {
 	const struct attempt *a, *first = NULL;
 	size_t i, async = 0, elsewhere = 0;
@@ -74,39 +74,40 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct remark *d)
 	}
 	if ((double)(async + elsewhere) < d->check->first)
 		return CHECK_QUIET;
-	remark_see(d, "asynchronous", value_uint(async), "attempts");
-	remark_see(d, "in_other_processes", value_uint(elsewhere), "attempts");
-	remark_see(d, "attempts", value_uint(r->run->attempts.n), "attempts");
-	remark_see(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
-	remark_say(
+	draft_evidence(d, "asynchronous", value_uint(async), "attempts");
+	draft_evidence(d, "in_other_processes", value_uint(elsewhere), "attempts");
+	draft_evidence(d, "attempts", value_uint(r->run->attempts.n), "attempts");
+	draft_evidence(d, "prefix", value_text(first->prefix ? first->prefix : "unknown"), "");
+	draft_sentence(
 		d,
 		"only the wall time of %zu attempt%s is known: %zu asynchronous and %zu in other "
 		"processes, the first of kind %s",
 		async + elsewhere, async + elsewhere == 1 ? "" : "s", async, elsewhere,
-		remark_name(d, run_prefix_shown(r->run, first->prefix)));
-	remark_see(d, "unmeasured", value_uint(async + elsewhere), "attempts");
-	return remark_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
+		draft_name(d, run_prefix_shown(r->run, first->prefix)));
+	draft_evidence(d, "unmeasured", value_uint(async + elsewhere), "attempts");
+	return draft_found(d, (double)(async + elsewhere) / (double)r->run->attempts.n);
 }
 
-enum verdict finding_child_processes(const struct report *r, struct remark *d)
+enum verdict finding_child_processes(const struct report *r, struct draft *d)
 {
 	double children, tasks;
 	bool known;
 
 	children = value_number(r->balance.children.cpu_seconds, &known);
 	if (!known)
-		return remark_unknown(d, "children");
+		return draft_unknown(d, "children");
 	tasks = value_number(r->balance.tasks.cpu_seconds, &known);
 	if (!known)
-		return remark_unknown(d, "completeness: tasks");
+		return draft_unknown(d, "completeness: tasks");
 	if (children < d->check->second || children * 100 < tasks * d->check->first)
 		return CHECK_QUIET;
-	remark_see(d, "children_cpu_seconds", value_real(children), "s");
-	remark_see(d, "tasks_cpu_seconds", value_real(tasks), "s");
-	remark_say(d,
-		   "child processes of the workers used %s of CPU over the workers' lives; tasks "
-		   "used %s",
-		   remark_human(d, value_real(children), AS_SECONDS),
-		   remark_human(d, value_real(tasks), AS_SECONDS));
-	return remark_found(d, children / (children + tasks));
+	draft_evidence(d, "children_cpu_seconds", value_real(children), "s");
+	draft_evidence(d, "tasks_cpu_seconds", value_real(tasks), "s");
+	draft_sentence(
+		d,
+		"child processes of the workers used %s of CPU over the workers' lives; tasks "
+		"used %s",
+		draft_human(d, value_real(children), AS_SECONDS),
+		draft_human(d, value_real(tasks), AS_SECONDS));
+	return draft_found(d, children / (children + tasks));
 }

@@ -197,7 +197,7 @@ static bool enough(const struct hot *hot, double of_cpu, const struct check *c)
 
 /* Prefers a habit over a line, and a line over the function around it. Imports that the check
  * `imports` reports do not count. */
-static bool choose(struct hot *hot, const struct lines *l, const struct remark *d)
+static bool choose(struct hot *hot, const struct lines *l, const struct draft *d)
 {
 	struct hot sum[HABITS], function = hottest_function(l), import;
 	double cpu = l->all.class_s[CREMA_T_cpu];
@@ -220,27 +220,29 @@ static bool choose(struct hot *hot, const struct lines *l, const struct remark *
 	return enough(hot, cpu, d->check);
 }
 
-static void say_place(struct remark *d, const struct hot *hot, const char *name)
+static void say_place(struct draft *d, const struct hot *hot, const char *name)
 {
 	struct line_place function = *hot->place;
 	char text[192];
 
 	function.line = 0;
 	if (hot->habit) {
-		remark_see(d, "habit", value_text(hot->habit->words), "");
-		remark_say_more(d, " in %s, called at %s", hot->habit->words, remark_name(d, name));
+		draft_evidence(d, "habit", value_text(hot->habit->words), "");
+		draft_sentence_more(d, " in %s, called at %s", hot->habit->words,
+				    draft_name(d, name));
 	} else if (hot->itself) {
-		remark_say_more(d, " in the lines of %s itself, most of it in line %s",
-				remark_name(d, lines_name(&function, text)),
-				remark_human(d, value_uint(hot->place->line), AS_COUNT));
+		draft_sentence_more(d, " in the lines of %s itself, most of it in line %s",
+				    draft_name(d, lines_name(&function, text)),
+				    draft_human(d, value_uint(hot->place->line), AS_COUNT));
 	} else {
-		remark_say_more(d, " at %s", remark_name(d, name));
+		draft_sentence_more(d, " at %s", draft_name(d, name));
 	}
 	if (hot->callee)
-		remark_say_more(d, ", most of it in its call of %s", remark_name(d, hot->callee));
+		draft_sentence_more(d, ", most of it in its call of %s",
+				    draft_name(d, hot->callee));
 }
 
-bool remark_habit(struct remark *d, const struct report *r)
+bool draft_habit(struct draft *d, const struct report *r)
 {
 	const struct lines *l = &r->lines;
 	uint64_t all = l->all.class_samples[CREMA_T_cpu];
@@ -255,10 +257,10 @@ bool remark_habit(struct remark *d, const struct report *r)
 	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
 	if (hot.samples < REMARK_SAMPLES || share < 0.5)
 		return false;
-	name = remark_see_line(d, hot.place, share, hot.samples, all);
-	remark_say_more(d, "; %s of it", remark_line_share(d, share, all));
+	name = draft_evidence_line(d, hot.place, share, hot.samples, all);
+	draft_sentence_more(d, "; %s of it", draft_line_share(d, share, all));
 	say_place(d, &hot, name);
-	remark_advise(d, "%s", hot.habit->advice);
+	draft_advise(d, "%s", hot.habit->advice);
 	return true;
 }
 
@@ -301,18 +303,18 @@ static bool reads_files(const struct report *r, const struct hot *hot)
 	return !known;
 }
 
-static void advise(struct remark *d, const struct hot *hot)
+static void advise(struct draft *d, const struct hot *hot)
 {
 	if (hot->habit) {
-		remark_advise(d, "%s", hot->habit->advice);
-		remark_severity(d, FINDING_WARNING);
+		draft_advise(d, "%s", hot->habit->advice);
+		draft_severity(d, FINDING_WARNING);
 	} else if (hot->itself) {
-		remark_advise(d, "If these lines loop in Python over events or objects, use array "
-				 "operations or compile the loop with numba.njit.");
+		draft_advise(d, "If these lines loop in Python over events or objects, use array "
+				"operations or compile the loop with numba.njit.");
 	}
 }
 
-enum verdict finding_hot_line(const struct report *r, struct remark *d)
+enum verdict finding_hot_line(const struct report *r, struct draft *d)
 {
 	const struct lines *l = &r->lines;
 	uint64_t all = l->all.class_samples[CREMA_T_cpu];
@@ -323,18 +325,19 @@ enum verdict finding_hot_line(const struct report *r, struct remark *d)
 	if (!l->all.samples)
 		return CHECK_IDLE;
 	if (l->clockless)
-		return remark_unknown(d, "stacks");
+		return draft_unknown(d, "stacks");
 	if (!choose(&hot, l, d))
 		return CHECK_QUIET;
 	share = hot.cpu / l->all.class_s[CREMA_T_cpu];
-	remark_see(d, "line_cpu_seconds", value_real(hot.cpu), "s");
-	name = remark_see_line(d, hot.place, share, hot.samples, all);
-	remark_say(d, "%s of the sampled CPU of tasks (%s) was", remark_line_share(d, share, all),
-		   remark_human(d, value_real(hot.cpu), AS_SECONDS));
+	draft_evidence(d, "line_cpu_seconds", value_real(hot.cpu), "s");
+	name = draft_evidence_line(d, hot.place, share, hot.samples, all);
+	draft_sentence(d, "%s of the sampled CPU of tasks (%s) was",
+		       draft_line_share(d, share, all),
+		       draft_human(d, value_real(hot.cpu), AS_SECONDS));
 	say_place(d, &hot, name);
 	advise(d, &hot);
 	if (!reads_files(r, &hot))
 		d->f.apart = "not_by_coffea";
-	remark_cost(d, cost_of_cpu(d->costs, hot.cpu));
-	return remark_found(d, share);
+	draft_cost(d, cost_of_cpu(d->costs, hot.cpu));
+	return draft_found(d, share);
 }

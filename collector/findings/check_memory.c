@@ -8,7 +8,7 @@
 #include "collector/report/memory.h"
 #include "common/sort.h"
 
-enum verdict finding_memory_limit(const struct report *r, struct remark *d)
+enum verdict finding_memory_limit(const struct report *r, struct draft *d)
 {
 	struct value most = metric_max_memory_utilization_percent(r->facts);
 	const struct worker_track *t, *worst = NULL;
@@ -30,18 +30,19 @@ enum verdict finding_memory_limit(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	value_number(most, &known);
 	if (!known || !worst)
-		return remark_unknown(d, "max_memory_utilization_percent");
+		return draft_unknown(d, "max_memory_utilization_percent");
 	if (!(highest > d->check->first))
 		return CHECK_QUIET;
-	remark_see(d, "max_memory_utilization_percent", value_real(highest), "%");
-	remark_see(d, "memory_limit_bytes", worst->memory_limit, "bytes");
-	remark_see(d, "worker", value_text(worst->worker->label), "");
-	remark_see(d, "workers_above", value_uint(above), "workers");
-	remark_say(d, "%zu of %zu workers exceeded %s of their memory limit; %s reached %s of %s",
-		   above, r->facts->tracking->n, remark_percent(d, d->check->first),
-		   remark_name(d, worst->worker->label), remark_percent(d, highest),
-		   remark_human(d, worst->memory_limit, AS_BYTES));
-	return remark_found(d, highest / 100);
+	draft_evidence(d, "max_memory_utilization_percent", value_real(highest), "%");
+	draft_evidence(d, "memory_limit_bytes", worst->memory_limit, "bytes");
+	draft_evidence(d, "worker", value_text(worst->worker->label), "");
+	draft_evidence(d, "workers_above", value_uint(above), "workers");
+	draft_sentence(d,
+		       "%zu of %zu workers exceeded %s of their memory limit; %s reached %s of %s",
+		       above, r->facts->tracking->n, draft_percent(d, d->check->first),
+		       draft_name(d, worst->worker->label), draft_percent(d, highest),
+		       draft_human(d, worst->memory_limit, AS_BYTES));
+	return draft_found(d, highest / 100);
 }
 
 #define GROWTH_TASKS 10
@@ -80,7 +81,7 @@ static int by_size(const void *pa, const void *pb)
 }
 
 /* Median of the resident sets in one fifth of a worker's tasks. */
-static double fifth(struct remark *d, const struct numbered *v, size_t n, size_t which)
+static double fifth(struct draft *d, const struct numbered *v, size_t n, size_t which)
 {
 	size_t from = n * which / 5, to = n * (which + 1) / 5, i;
 	uint64_t *rss = calloc(to - from, sizeof(*rss));
@@ -105,7 +106,7 @@ struct growth {
 };
 
 /* It kept growing: the second half of the period has at least a quarter of the growth. */
-static bool grows(struct remark *d, const struct numbered *v, size_t n, struct growth *g)
+static bool grows(struct draft *d, const struct numbered *v, size_t n, struct growth *g)
 {
 	double middle = fifth(d, v, n, 2);
 
@@ -123,7 +124,7 @@ static bool grows(struct remark *d, const struct numbered *v, size_t n, struct g
 #define SOON_TASKS 20 /* a user's real job is this much longer than a trial run */
 
 /* The growth may be free blocks of malloc: then no object was left behind. */
-static void say_held(const struct report *r, struct remark *d, const struct growth *g)
+static void say_held(const struct report *r, struct draft *d, const struct growth *g)
 {
 	struct worker_memory m = worker_memory(r->run, g->worker);
 	bool known;
@@ -131,50 +132,50 @@ static void say_held(const struct report *r, struct remark *d, const struct grow
 
 	if (!known || kept < (g->late - g->early) / 2)
 		return;
-	remark_see(d, "kept_bytes", m.kept, "bytes");
-	remark_say_more(d, "; %s are free in malloc's heaps", remark_human(d, m.kept, AS_BYTES));
-	remark_advise(d,
-		      "No object holds them: have malloc return them between chunks, "
-		      "client.run(lambda: __import__('ctypes').CDLL('libc.so.6').malloc_trim(0)).");
+	draft_evidence(d, "kept_bytes", m.kept, "bytes");
+	draft_sentence_more(d, "; %s are free in malloc's heaps", draft_human(d, m.kept, AS_BYTES));
+	draft_advise(d,
+		     "No object holds them: have malloc return them between chunks, "
+		     "client.run(lambda: __import__('ctypes').CDLL('libc.so.6').malloc_trim(0)).");
 }
 
-static enum verdict say_growth(const struct report *r, struct remark *d, const struct growth *g)
+static enum verdict say_growth(const struct report *r, struct draft *d, const struct growth *g)
 {
 	double each = (g->late - g->early) / (double)g->tasks, left, limit;
 	const struct worker_track *t;
 	bool known;
 	size_t i;
 
-	remark_see(d, "worker", value_text(g->worker->label), "");
-	remark_see(d, "early_rss_bytes", value_real(g->early), "bytes");
-	remark_see(d, "late_rss_bytes", value_real(g->late), "bytes");
-	remark_see(d, "bytes_per_task", value_real(each), "bytes");
-	remark_say(d, "the memory of %s grew from %s to %s, %s per task",
-		   remark_name(d, g->worker->label),
-		   remark_human(d, value_real(g->early), AS_BYTES),
-		   remark_human(d, value_real(g->late), AS_BYTES),
-		   remark_human(d, value_real(each), AS_BYTES));
+	draft_evidence(d, "worker", value_text(g->worker->label), "");
+	draft_evidence(d, "early_rss_bytes", value_real(g->early), "bytes");
+	draft_evidence(d, "late_rss_bytes", value_real(g->late), "bytes");
+	draft_evidence(d, "bytes_per_task", value_real(each), "bytes");
+	draft_sentence(d, "the memory of %s grew from %s to %s, %s per task",
+		       draft_name(d, g->worker->label),
+		       draft_human(d, value_real(g->early), AS_BYTES),
+		       draft_human(d, value_real(g->late), AS_BYTES),
+		       draft_human(d, value_real(each), AS_BYTES));
 	for (i = 0; i < r->facts->tracking->n; i++) {
 		t = &r->facts->tracking->v[i];
 		limit = value_number(t->memory_limit, &known);
 		if (t->worker != g->worker || !known || limit <= g->late)
 			continue;
 		left = floor((limit - g->late) / each);
-		remark_see(d, "memory_limit_bytes", t->memory_limit, "bytes");
-		remark_see(d, "tasks_left", value_real(left), "tasks");
+		draft_evidence(d, "memory_limit_bytes", t->memory_limit, "bytes");
+		draft_evidence(d, "tasks_left", value_real(left), "tasks");
 		if (left <= SOON_TASKS * (double)g->tasks)
-			remark_severity(d, FINDING_HIGH);
+			draft_severity(d, FINDING_HIGH);
 		else if (left > FAR_TASKS * (double)g->tasks)
-			remark_severity(d, FINDING_NOTE);
-		remark_say_more(d, "; at this rate it reaches its limit of %s in %s tasks",
-				remark_human(d, t->memory_limit, AS_BYTES),
-				remark_human(d, value_real(left), AS_COUNT));
+			draft_severity(d, FINDING_NOTE);
+		draft_sentence_more(d, "; at this rate it reaches its limit of %s in %s tasks",
+				    draft_human(d, t->memory_limit, AS_BYTES),
+				    draft_human(d, value_real(left), AS_COUNT));
 	}
 	say_held(r, d, g);
-	return remark_found(d, (g->late - g->early) / g->late);
+	return draft_found(d, (g->late - g->early) / g->late);
 }
 
-enum verdict finding_memory_growth(const struct report *r, struct remark *d)
+enum verdict finding_memory_growth(const struct report *r, struct draft *d)
 {
 	struct growth g, worst = {0};
 	enum verdict verdict = CHECK_IDLE;
@@ -197,7 +198,7 @@ enum verdict finding_memory_growth(const struct report *r, struct remark *d)
 	if (worst.worker)
 		verdict = say_growth(r, d, &worst);
 	else if (!e.n && r->run->attempts.n)
-		verdict = remark_unknown(d, "rss_stop_bytes");
+		verdict = draft_unknown(d, "rss_stop_bytes");
 	free(e.v);
 	return verdict;
 }
@@ -213,7 +214,7 @@ static struct value limit_of(const struct report *r, const struct worker *w)
 	return value_null();
 }
 
-enum verdict finding_allocator_holds(const struct report *r, struct remark *d)
+enum verdict finding_allocator_holds(const struct report *r, struct draft *d)
 {
 	struct worker_memory m, worst = {0};
 	double kept, resident, share, most = 0;
@@ -233,18 +234,19 @@ enum verdict finding_allocator_holds(const struct report *r, struct remark *d)
 		}
 	}
 	if (!worst.worker)
-		return any ? CHECK_QUIET : unread ? remark_unknown(d, "worker_memory") : CHECK_IDLE;
-	remark_see(d, "worker", value_text(worst.worker->label), "");
-	remark_see(d, "kept_bytes", worst.kept, "bytes");
-	remark_see(d, "resident_bytes", worst.resident, "bytes");
-	remark_say(d, "%s of the %s of %s were free in malloc's heaps all the time",
-		   remark_human(d, worst.kept, AS_BYTES), remark_human(d, worst.resident, AS_BYTES),
-		   remark_name(d, worst.worker->label));
-	remark_gain(d, (double)NAN, "%s of memory", remark_human(d, worst.kept, AS_BYTES));
+		return any ? CHECK_QUIET : unread ? draft_unknown(d, "worker_memory") : CHECK_IDLE;
+	draft_evidence(d, "worker", value_text(worst.worker->label), "");
+	draft_evidence(d, "kept_bytes", worst.kept, "bytes");
+	draft_evidence(d, "resident_bytes", worst.resident, "bytes");
+	draft_sentence(d, "%s of the %s of %s were free in malloc's heaps all the time",
+		       draft_human(d, worst.kept, AS_BYTES),
+		       draft_human(d, worst.resident, AS_BYTES),
+		       draft_name(d, worst.worker->label));
+	draft_gain(d, (double)NAN, "%s of memory", draft_human(d, worst.kept, AS_BYTES));
 	share = value_number(value_ratio(worst.resident, limit_of(r, worst.worker), 100), &known);
 	if (known && share > SPILL_PERCENT)
-		remark_severity(d, FINDING_WARNING);
-	return remark_found(d, most / value_number(worst.resident, NULL));
+		draft_severity(d, FINDING_WARNING);
+	return draft_found(d, most / value_number(worst.resident, NULL));
 }
 
 /* The most that the run's workers had spilled to disk, each at its own time: Dask's spans only
@@ -270,7 +272,7 @@ static struct value most_spilled(const struct run *run)
 
 /* Each worker spills in its event loop, while a task ends or for its memory monitor: meanwhile it
  * starts no task. */
-static void say_disk(const struct report *r, struct remark *d)
+static void say_disk(const struct report *r, struct draft *d)
 {
 	struct value in = digests_outside(r->facts, OUTSIDE_DISK_READ_TIME);
 	struct value out = digests_outside(r->facts, OUTSIDE_DISK_WRITE_TIME);
@@ -284,12 +286,12 @@ static void say_disk(const struct report *r, struct remark *d)
 	workers = value_number(metric_peak_workers(r->facts), &workers_known);
 	if (!known || !workers_known || !(seconds > 0))
 		return;
-	remark_see(d, "disk_seconds", s, "s");
-	remark_say_more(d, "; writing and reading them took %s", remark_human(d, s, AS_SECONDS));
-	remark_cost_least(d, seconds / workers);
+	draft_evidence(d, "disk_seconds", s, "s");
+	draft_sentence_more(d, "; writing and reading them took %s", draft_human(d, s, AS_SECONDS));
+	draft_cost_least(d, seconds / workers);
 }
 
-enum verdict finding_spill(const struct report *r, struct remark *d)
+enum verdict finding_spill(const struct report *r, struct draft *d)
 {
 	struct value out = metric_dask_spill_write_bytes(r->facts), held = most_spilled(r->run);
 	double bytes, most;
@@ -300,17 +302,17 @@ enum verdict finding_spill(const struct report *r, struct remark *d)
 	bytes = value_number(out, &known);
 	most = value_number(held, NULL);
 	if (fmax(bytes, most) < d->check->first)
-		return known ? CHECK_QUIET : remark_unknown(d, "dask_spill_write_bytes");
-	remark_say(d, "Dask spilled results to disk: ");
+		return known ? CHECK_QUIET : draft_unknown(d, "dask_spill_write_bytes");
+	draft_sentence(d, "Dask spilled results to disk: ");
 	if (known) {
-		remark_see(d, "dask_spill_write_bytes", out, "bytes");
-		remark_say_more(d, "%s written", remark_human(d, out, AS_BYTES));
+		draft_evidence(d, "dask_spill_write_bytes", out, "bytes");
+		draft_sentence_more(d, "%s written", draft_human(d, out, AS_BYTES));
 	}
 	if (held.type != VALUE_NULL) {
-		remark_see(d, "most_spilled_bytes", held, "bytes");
-		remark_say_more(d, "%sworkers held up to %s of them", known ? ", " : "",
-				remark_human(d, held, AS_BYTES));
+		draft_evidence(d, "most_spilled_bytes", held, "bytes");
+		draft_sentence_more(d, "%sworkers held up to %s of them", known ? ", " : "",
+				    draft_human(d, held, AS_BYTES));
 	}
 	say_disk(r, d);
-	return remark_found(d, 0);
+	return draft_found(d, 0);
 }

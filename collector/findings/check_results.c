@@ -48,7 +48,7 @@ static void add_worker(struct gathered *g, const struct run *r, const struct wor
 	}
 }
 
-enum verdict finding_large_results(const struct report *r, struct remark *d)
+enum verdict finding_large_results(const struct report *r, struct draft *d)
 {
 	const struct run *run = r->run;
 	struct gathered g = {.until = run->stop};
@@ -60,23 +60,23 @@ enum verdict finding_large_results(const struct report *r, struct remark *d)
 	for (i = 0; i < run->workers.n; i++)
 		add_worker(&g, run, run->workers.v[i]);
 	if (g.unknown)
-		return remark_unknown(d, "comm_write_bytes");
+		return draft_unknown(d, "comm_write_bytes");
 	bytes = g.sent - g.received - BYTES_PER_TASK * (double)run->attempts.n;
 	if (!(bytes >= d->check->first) || bytes < d->check->second * wall)
 		return CHECK_QUIET;
 	after = fmax(0, g.until - run->stop);
-	remark_see(d, "sent_bytes", value_real(bytes), "bytes");
-	remark_see(d, "seconds_after_last_task", value_real(after), "s");
-	remark_say(d, "workers sent at least %s of results to the client",
-		   remark_human(d, value_real(bytes), AS_BYTES));
+	draft_evidence(d, "sent_bytes", value_real(bytes), "bytes");
+	draft_evidence(d, "seconds_after_last_task", value_real(after), "s");
+	draft_sentence(d, "workers sent at least %s of results to the client",
+		       draft_human(d, value_real(bytes), AS_BYTES));
 	if (after > 0) {
-		remark_say_more(d, ", until %s or longer after the last task ended",
-				remark_human(d, value_real(after), AS_SECONDS));
+		draft_sentence_more(d, ", until %s or longer after the last task ended",
+				    draft_human(d, value_real(after), AS_SECONDS));
 		if (run->to > run->stop)
-			remark_cost_least(d, fmin(after, run->to - run->stop));
+			draft_cost_least(d, fmin(after, run->to - run->stop));
 	}
 	if (run_concurrent(run))
-		remark_say_more(d, "; those of %zu other run%s on these workers are included",
-				run_concurrent(run), run_concurrent(run) == 1 ? "" : "s");
-	return remark_found(d, 0);
+		draft_sentence_more(d, "; those of %zu other run%s on these workers are included",
+				    run_concurrent(run), run_concurrent(run) == 1 ? "" : "s");
+	return draft_found(d, 0);
 }

@@ -18,7 +18,7 @@ static bool requests_of(const struct server_sum *s, struct requests *q)
 	return n_known && ns_known;
 }
 
-enum verdict finding_slow_server(const struct report *r, struct remark *d)
+enum verdict finding_slow_server(const struct report *r, struct draft *d)
 {
 	struct requests one, all = {0, 0}, slow = {0, 0}, rest;
 	const struct server_sum *worst = NULL;
@@ -29,7 +29,7 @@ enum verdict finding_slow_server(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	for (i = 0; i < r->servers.n; i++) {
 		if (!requests_of(&r->servers.v[i], &one))
-			return remark_unknown(d, "servers");
+			return draft_unknown(d, "servers");
 		all.n += one.n;
 		all.ns += one.ns;
 	}
@@ -45,23 +45,23 @@ enum verdict finding_slow_server(const struct report *r, struct remark *d)
 	if (!worst || most < d->check->first)
 		return CHECK_QUIET;
 	rest = (struct requests){all.n - slow.n, all.ns - slow.ns};
-	remark_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
-	remark_see(d, "requests", value_real(slow.n), "requests");
-	remark_see(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
-	remark_see(d, "other_requests", value_real(rest.n), "requests");
-	remark_see(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
-	remark_say(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
-		   remark_name(d, worst->server), remark_human(d, value_real(slow.n), AS_COUNT),
-		   remark_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
-		   remark_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
-		   remark_human(d, value_real(most / 100), AS_TIMES));
-	remark_see(d, "times", value_real(most / 100), "");
-	remark_cost(d, cost_part(slow.ns - slow.n * (rest.ns / rest.n), all.ns,
-				 d->costs->class_s[CREMA_T_network_wait]));
-	return remark_found(d, slow.ns / all.ns);
+	draft_evidence(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	draft_evidence(d, "requests", value_real(slow.n), "requests");
+	draft_evidence(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
+	draft_evidence(d, "other_requests", value_real(rest.n), "requests");
+	draft_evidence(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
+	draft_sentence(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
+		       draft_name(d, worst->server), draft_human(d, value_real(slow.n), AS_COUNT),
+		       draft_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
+		       draft_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
+		       draft_human(d, value_real(most / 100), AS_TIMES));
+	draft_evidence(d, "times", value_real(most / 100), "");
+	draft_cost(d, cost_part(slow.ns - slow.n * (rest.ns / rest.n), all.ns,
+				d->costs->class_s[CREMA_T_network_wait]));
+	return draft_found(d, slow.ns / all.ns);
 }
 
-enum verdict finding_failed_requests(const struct report *r, struct remark *d)
+enum verdict finding_failed_requests(const struct report *r, struct draft *d)
 {
 	const struct server_sum *worst = NULL;
 	double failed = 0, all = 0, one, most = 0;
@@ -73,7 +73,7 @@ enum verdict finding_failed_requests(const struct report *r, struct remark *d)
 	for (i = 0; i < r->servers.n; i++) {
 		one = value_number(r->servers.v[i].failed, &known);
 		if (!known)
-			return remark_unknown(d, "servers");
+			return draft_unknown(d, "servers");
 		failed += one;
 		all += value_number(r->servers.v[i].requests, NULL);
 		if (one > most)
@@ -81,15 +81,15 @@ enum verdict finding_failed_requests(const struct report *r, struct remark *d)
 	}
 	if (!worst || failed < d->check->first)
 		return CHECK_QUIET;
-	remark_see(d, "failed", value_real(failed), "requests");
-	remark_see(d, "requests", value_real(all), "requests");
-	remark_see(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
-	remark_see(d, "server_failed", value_real(most), "requests");
-	remark_say(d, "%s of %s requests got no answer, %s of them from %s",
-		   remark_human(d, value_real(failed), AS_COUNT),
-		   remark_human(d, value_real(all), AS_COUNT),
-		   remark_human(d, value_real(most), AS_COUNT), remark_name(d, worst->server));
-	return remark_found(d, all > 0 ? failed / all : 1);
+	draft_evidence(d, "failed", value_real(failed), "requests");
+	draft_evidence(d, "requests", value_real(all), "requests");
+	draft_evidence(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
+	draft_evidence(d, "server_failed", value_real(most), "requests");
+	draft_sentence(d, "%s of %s requests got no answer, %s of them from %s",
+		       draft_human(d, value_real(failed), AS_COUNT),
+		       draft_human(d, value_real(all), AS_COUNT),
+		       draft_human(d, value_real(most), AS_COUNT), draft_name(d, worst->server));
+	return draft_found(d, all > 0 ? failed / all : 1);
 }
 
 /* The host with the longest waits for name lookup; NULL: they were short, or none was recorded. */
@@ -107,7 +107,7 @@ static const struct blocking_row *host_of(const struct report *r)
 }
 
 /* For a task's pool threads the sum counts, so the result is capped at its wait for the network. */
-enum verdict finding_name_lookup(const struct report *r, struct remark *d)
+enum verdict finding_name_lookup(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	struct value s = value_seconds(sum_value(&t->count[CREMA_C_lookup_ns]));
@@ -120,30 +120,30 @@ enum verdict finding_name_lookup(const struct report *r, struct remark *d)
 		return CHECK_IDLE;
 	seconds = value_number(s, &known);
 	if (!known)
-		return remark_unknown(d, "lookup_seconds");
+		return draft_unknown(d, "lookup_seconds");
 	if (!reaches(seconds, t->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "lookup_seconds", s, "s");
-	remark_see(d, "lookup_calls", calls, "calls");
-	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	remark_see(d, "percent", value_real(seconds / t->wall * 100), "%");
-	remark_say(d, "tasks took %s of their time (%s) to look up host names (DNS), %s time%s",
-		   remark_percent(d, seconds / t->wall * 100), remark_human(d, s, AS_SECONDS),
-		   remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s");
+	draft_evidence(d, "lookup_seconds", s, "s");
+	draft_evidence(d, "lookup_calls", calls, "calls");
+	draft_evidence(d, "task_wall_seconds", value_real(t->wall), "s");
+	draft_evidence(d, "percent", value_real(seconds / t->wall * 100), "%");
+	draft_sentence(d, "tasks took %s of their time (%s) to look up host names (DNS), %s time%s",
+		       draft_percent(d, seconds / t->wall * 100), draft_human(d, s, AS_SECONDS),
+		       draft_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s");
 	host = host_of(r);
 	if (host) {
 		s = value_real((double)host->waits.ns / 1e9);
-		remark_see(d, "host", value_text(host->site->peer), "");
-		remark_see(d, "host_seconds", s, "s");
-		remark_say_more(d, "; %s of it waiting for %s", remark_human(d, s, AS_SECONDS),
-				remark_name(d, host->site->peer));
+		draft_evidence(d, "host", value_text(host->site->peer), "");
+		draft_evidence(d, "host_seconds", s, "s");
+		draft_sentence_more(d, "; %s of it waiting for %s", draft_human(d, s, AS_SECONDS),
+				    draft_name(d, host->site->peer));
 	}
-	remark_cost(d, fmin(cost_part(seconds, d->costs->task_seconds, d->costs->any),
-			    d->costs->class_s[CREMA_T_network_wait]));
-	return remark_found(d, fmin(seconds / t->wall, 1));
+	draft_cost(d, fmin(cost_part(seconds, d->costs->task_seconds, d->costs->any),
+			   d->costs->class_s[CREMA_T_network_wait]));
+	return draft_found(d, fmin(seconds / t->wall, 1));
 }
 
-enum verdict finding_remote_amplification(const struct report *r, struct remark *d)
+enum verdict finding_remote_amplification(const struct report *r, struct draft *d)
 {
 	double received = 0, used = 0;
 	const struct attempt *a;
@@ -157,48 +157,48 @@ enum verdict finding_remote_amplification(const struct report *r, struct remark 
 		received += value_number(count_of(&a->c, CREMA_C_network_read_bytes), &known);
 		used += value_number(count_of(&a->c, CREMA_C_basket_bytes), &baskets);
 		if (!known || !baskets)
-			return remark_unknown(d, known ? "basket_bytes" : "network_read_bytes");
+			return draft_unknown(d, known ? "basket_bytes" : "network_read_bytes");
 		n++;
 	}
 	if (!n)
 		return CHECK_IDLE;
 	if (!(used > 0)) /* files of another format */
-		return remark_unknown(d, "basket_bytes");
+		return draft_unknown(d, "basket_bytes");
 	if (!reaches(received, used, d->check->first, 0) || received - used < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "remote_received_bytes", value_real(received), "bytes");
-	remark_see(d, "remote_basket_bytes", value_real(used), "bytes");
-	remark_see(d, "amplification", value_real(received / used), "");
-	remark_see(d, "chunks", value_uint(n), "chunks");
-	remark_say(d, "%s chunk%s of remote files received %s for %s of baskets used (%s)",
-		   remark_human(d, value_uint(n), AS_COUNT), n == 1 ? "" : "s",
-		   remark_human(d, value_real(received), AS_BYTES),
-		   remark_human(d, value_real(used), AS_BYTES),
-		   remark_human(d, value_real(received / used), AS_TIMES));
-	remark_cost(d,
-		    cost_part(received - used, received, d->costs->class_s[CREMA_T_network_wait]));
-	return remark_found(d, (received - used) / received);
+	draft_evidence(d, "remote_received_bytes", value_real(received), "bytes");
+	draft_evidence(d, "remote_basket_bytes", value_real(used), "bytes");
+	draft_evidence(d, "amplification", value_real(received / used), "");
+	draft_evidence(d, "chunks", value_uint(n), "chunks");
+	draft_sentence(d, "%s chunk%s of remote files received %s for %s of baskets used (%s)",
+		       draft_human(d, value_uint(n), AS_COUNT), n == 1 ? "" : "s",
+		       draft_human(d, value_real(received), AS_BYTES),
+		       draft_human(d, value_real(used), AS_BYTES),
+		       draft_human(d, value_real(received / used), AS_TIMES));
+	draft_cost(d,
+		   cost_part(received - used, received, d->costs->class_s[CREMA_T_network_wait]));
+	return draft_found(d, (received - used) / received);
 }
 
-enum verdict finding_unattributed_network(const struct report *r, struct remark *d)
+enum verdict finding_unattributed_network(const struct report *r, struct draft *d)
 {
 	double tasks, rest;
 	bool known;
 
 	tasks = value_number(r->balance.tasks.network_read_bytes, &known);
 	if (!known)
-		return remark_unknown(d, "completeness");
+		return draft_unknown(d, "completeness");
 	rest = value_number(r->balance.unattributed.network_read_bytes, &known);
 	if (!known)
-		return remark_unknown(d, "completeness");
+		return draft_unknown(d, "completeness");
 	if (!reaches(rest, tasks + rest, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
-	remark_see(d, "received_bytes", value_real(tasks + rest), "bytes");
-	remark_see(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
-	remark_say(d, "%s of what the workers received in total (%s of %s) belongs to no task",
-		   remark_percent(d, rest / (tasks + rest) * 100),
-		   remark_human(d, value_real(rest), AS_BYTES),
-		   remark_human(d, value_real(tasks + rest), AS_BYTES));
-	return remark_found(d, rest / (tasks + rest));
+	draft_evidence(d, "unattributed_network_read_bytes", value_real(rest), "bytes");
+	draft_evidence(d, "received_bytes", value_real(tasks + rest), "bytes");
+	draft_evidence(d, "percent", value_real(rest / (tasks + rest) * 100), "%");
+	draft_sentence(d, "%s of what the workers received in total (%s of %s) belongs to no task",
+		       draft_percent(d, rest / (tasks + rest) * 100),
+		       draft_human(d, value_real(rest), AS_BYTES),
+		       draft_human(d, value_real(tasks + rest), AS_BYTES));
+	return draft_found(d, rest / (tasks + rest));
 }

@@ -29,7 +29,7 @@ static double own_seconds(const struct attempt *a)
 
 /* Compares the tasks of one worker, fastest first, with the median of their kind. */
 static void judge(const struct numbered *v, size_t n, size_t of, double median,
-		  const struct remark *d, struct slow *worst)
+		  const struct draft *d, struct slow *worst)
 {
 	struct slow s = {v[n - 1].item, n, of, median, own_seconds(v[(n - 1) / 2].item), 0, 0};
 	const struct attempt *a;
@@ -70,7 +70,7 @@ static int sort_tasks(struct numbered *v, const struct kinds *k, size_t first, s
 }
 
 /* Checks one kind; false without memory. */
-static bool look_at(size_t first, size_t of, const struct remark *d, struct slow *worst)
+static bool look_at(size_t first, size_t of, const struct draft *d, struct slow *worst)
 {
 	struct numbered *v = calloc(of, sizeof(*v));
 	double median = 0;
@@ -86,28 +86,29 @@ static bool look_at(size_t first, size_t of, const struct remark *d, struct slow
 	return ok;
 }
 
-static enum verdict say_slow(const struct report *r, struct remark *d, const struct slow *s)
+static enum verdict say_slow(const struct report *r, struct draft *d, const struct slow *s)
 {
-	remark_see(d, "worker", value_text(s->a->worker->label), "");
-	remark_see(d, "prefix", value_text(s->a->prefix ? s->a->prefix : "unknown"), "");
-	remark_see(d, "tasks", value_uint(s->n), "tasks");
-	remark_see(d, "tasks_of_all", value_uint(s->of), "tasks");
-	remark_see(d, "median_seconds", value_real(s->there), "s");
-	remark_see(d, "median_of_all_seconds", value_real(s->median), "s");
-	remark_see(d, "excess_seconds", value_real(s->excess), "s");
-	remark_say(d,
-		   "the %zu tasks %s on %s took longer than elsewhere: their median is %s, that of "
-		   "all %zu is %s (without waits for a core)",
-		   s->n, remark_name(d, run_prefix_shown(r->run, s->a->prefix)),
-		   remark_name(d, s->a->worker->label),
-		   remark_human(d, value_real(s->there), AS_SECONDS), s->of,
-		   remark_human(d, value_real(s->median), AS_SECONDS));
-	remark_cost(d, s->cost);
-	remark_gain_most(d, s->cost);
-	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
+	draft_evidence(d, "worker", value_text(s->a->worker->label), "");
+	draft_evidence(d, "prefix", value_text(s->a->prefix ? s->a->prefix : "unknown"), "");
+	draft_evidence(d, "tasks", value_uint(s->n), "tasks");
+	draft_evidence(d, "tasks_of_all", value_uint(s->of), "tasks");
+	draft_evidence(d, "median_seconds", value_real(s->there), "s");
+	draft_evidence(d, "median_of_all_seconds", value_real(s->median), "s");
+	draft_evidence(d, "excess_seconds", value_real(s->excess), "s");
+	draft_sentence(
+		d,
+		"the %zu tasks %s on %s took longer than elsewhere: their median is %s, that of "
+		"all %zu is %s (without waits for a core)",
+		s->n, draft_name(d, run_prefix_shown(r->run, s->a->prefix)),
+		draft_name(d, s->a->worker->label),
+		draft_human(d, value_real(s->there), AS_SECONDS), s->of,
+		draft_human(d, value_real(s->median), AS_SECONDS));
+	draft_cost(d, s->cost);
+	draft_gain_most(d, s->cost);
+	return draft_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
 
-enum verdict finding_slow_worker(const struct report *r, struct remark *d)
+enum verdict finding_slow_worker(const struct report *r, struct draft *d)
 {
 	enum verdict verdict = CHECK_IDLE;
 	const struct kinds *k = d->kinds;

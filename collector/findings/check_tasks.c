@@ -72,7 +72,7 @@ static double importing_median(const struct kinds *k, size_t first, size_t n)
 }
 
 static struct stragglers stragglers_of(const struct kinds *k, size_t first, size_t n,
-				       const struct remark *d)
+				       const struct draft *d)
 {
 	struct stragglers s = {.first = first,
 			       .n = n,
@@ -96,7 +96,7 @@ static struct stragglers stragglers_of(const struct kinds *k, size_t first, size
 }
 
 /* "72 % of it waiting for storage": the largest part of the slowest one's time. */
-static void say_most(struct remark *d, const struct attempt *a)
+static void say_most(struct draft *d, const struct attempt *a)
 {
 	struct classes c;
 	double most = 0, wall, v;
@@ -111,43 +111,44 @@ static void say_most(struct remark *d, const struct attempt *a)
 	}
 	if (!(most > 0) || !(wall > 0))
 		return;
-	remark_see(d, "slowest_class", value_text(class_name(worst)), "");
-	remark_see(d, "slowest_class_percent", value_real(most / wall * 100), "%");
-	remark_say_more(d, ", %s of it %s", remark_percent(d, most / wall * 100),
-			class_words(worst));
+	draft_evidence(d, "slowest_class", value_text(class_name(worst)), "");
+	draft_evidence(d, "slowest_class_percent", value_real(most / wall * 100), "%");
+	draft_sentence_more(d, ", %s of it %s", draft_percent(d, most / wall * 100),
+			    class_words(worst));
 }
 
-static enum verdict say_stragglers(const struct report *r, struct remark *d, const struct kinds *k,
+static enum verdict say_stragglers(const struct report *r, struct draft *d, const struct kinds *k,
 				   const struct stragglers *s)
 {
 	const struct attempt *slow = s->slowest;
 	double wall = attempt_seconds(slow);
 
-	remark_see(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
-	remark_see(d, "tasks", value_uint(s->n), "tasks");
-	remark_see(d, "stragglers", value_uint(s->late), "tasks");
-	remark_see(d, "median_seconds", value_real(s->median), "s");
-	remark_see(d, "excess_seconds", value_real(s->excess), "s");
-	remark_see(d, "slowest_seconds", value_real(wall), "s");
-	remark_see(d, "slowest_worker", value_text(slow->worker->label), "");
-	remark_say(d,
-		   "%zu of %zu tasks %s took %s longer in total than the median of %s each; the "
-		   "slowest took %s",
-		   s->late, s->n, remark_name(d, run_prefix_shown(r->run, slow->prefix)),
-		   remark_human(d, value_real(s->excess), AS_SECONDS),
-		   remark_human(d, value_real(s->median), AS_SECONDS),
-		   remark_human(d, value_real(wall), AS_SECONDS));
+	draft_evidence(d, "prefix", value_text(slow->prefix ? slow->prefix : "unknown"), "");
+	draft_evidence(d, "tasks", value_uint(s->n), "tasks");
+	draft_evidence(d, "stragglers", value_uint(s->late), "tasks");
+	draft_evidence(d, "median_seconds", value_real(s->median), "s");
+	draft_evidence(d, "excess_seconds", value_real(s->excess), "s");
+	draft_evidence(d, "slowest_seconds", value_real(wall), "s");
+	draft_evidence(d, "slowest_worker", value_text(slow->worker->label), "");
+	draft_sentence(
+		d,
+		"%zu of %zu tasks %s took %s longer in total than the median of %s each; the "
+		"slowest took %s",
+		s->late, s->n, draft_name(d, run_prefix_shown(r->run, slow->prefix)),
+		draft_human(d, value_real(s->excess), AS_SECONDS),
+		draft_human(d, value_real(s->median), AS_SECONDS),
+		draft_human(d, value_real(wall), AS_SECONDS));
 	say_most(d, slow);
-	remark_say_more(d, ", on %s", remark_name(d, slow->worker->label));
-	remark_place(d, slow, "slowest_");
-	remark_cost(d, s->cost);
-	remark_gain_most(d, s->cost);
+	draft_sentence_more(d, ", on %s", draft_name(d, slow->worker->label));
+	draft_place(d, slow, "slowest_");
+	draft_cost(d, s->cost);
+	draft_gain_most(d, s->cost);
 	if (own_excess(k, s, d->check) < d->check->second / 2)
-		remark_severity(d, FINDING_NOTE);
-	return remark_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
+		draft_severity(d, FINDING_NOTE);
+	return draft_found(d, r->facts->tasks.wall > 0 ? s->excess / r->facts->tasks.wall : 0);
 }
 
-enum verdict finding_stragglers(const struct report *r, struct remark *d)
+enum verdict finding_stragglers(const struct report *r, struct draft *d)
 {
 	struct stragglers s, worst = {0};
 	enum verdict verdict = CHECK_IDLE;
@@ -212,7 +213,7 @@ double import_seconds(const struct kinds *k, size_t *tasks)
 	return excess;
 }
 
-enum verdict finding_imports(const struct report *r, struct remark *d)
+enum verdict finding_imports(const struct report *r, struct draft *d)
 {
 	struct value bytes = metric_import_read_bytes(r->facts);
 	double excess, wall = r->facts->tasks.wall;
@@ -221,25 +222,26 @@ enum verdict finding_imports(const struct report *r, struct remark *d)
 
 	value_number(bytes, &known);
 	if (!known)
-		return remark_unknown(d, "import_read_bytes");
+		return draft_unknown(d, "import_read_bytes");
 	if (r->facts->tasks.count[CREMA_C_import_read_bytes].v < IMPORT_BYTES)
 		return CHECK_QUIET; /* none of them did */
 	excess = import_seconds(d->kinds, &count);
 	if (!reaches(excess, wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "tasks", value_uint(count), "tasks");
-	remark_see(d, "excess_seconds", value_real(excess), "s");
-	remark_see(d, "task_wall_seconds", value_real(wall), "s");
-	remark_see(d, "import_read_bytes", bytes, "bytes");
-	remark_say(d,
-		   "%zu task%s read Python modules (%s in total) and took %s longer than others of "
-		   "their kind, %s of the tasks' time",
-		   count, count == 1 ? "" : "s", remark_human(d, bytes, AS_BYTES),
-		   remark_human(d, value_real(excess), AS_SECONDS),
-		   remark_percent(d, excess / wall * 100));
-	remark_see(d, "percent", value_real(excess / wall * 100), "%");
-	remark_cost(d, cost_part(excess, d->costs->task_seconds, d->costs->any));
-	return remark_found(d, excess / wall);
+	draft_evidence(d, "tasks", value_uint(count), "tasks");
+	draft_evidence(d, "excess_seconds", value_real(excess), "s");
+	draft_evidence(d, "task_wall_seconds", value_real(wall), "s");
+	draft_evidence(d, "import_read_bytes", bytes, "bytes");
+	draft_sentence(
+		d,
+		"%zu task%s read Python modules (%s in total) and took %s longer than others of "
+		"their kind, %s of the tasks' time",
+		count, count == 1 ? "" : "s", draft_human(d, bytes, AS_BYTES),
+		draft_human(d, value_real(excess), AS_SECONDS),
+		draft_percent(d, excess / wall * 100));
+	draft_evidence(d, "percent", value_real(excess / wall * 100), "%");
+	draft_cost(d, cost_part(excess, d->costs->task_seconds, d->costs->any));
+	return draft_found(d, excess / wall);
 }
 
 bool fresh_workers(const struct report *r, struct fresh *f)
@@ -279,35 +281,35 @@ static double cost_of_start(const struct report *r, const struct fresh *f)
 	return fmin(f->cpu / (double)f->workers, b.idle / b.threads);
 }
 
-enum verdict finding_fresh_workers(const struct report *r, struct remark *d)
+enum verdict finding_fresh_workers(const struct report *r, struct draft *d)
 {
 	struct fresh f;
 	double cost;
 
 	if (!fresh_workers(r, &f))
-		return remark_unknown(d, "unattributed: cpu_seconds");
+		return draft_unknown(d, "unattributed: cpu_seconds");
 	if (!f.workers || !reaches(f.cpu, f.tasks_cpu, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "workers", value_uint(f.workers), "workers");
-	remark_see(d, "unattributed_cpu_seconds", value_real(f.cpu), "s");
-	remark_see(d, "tasks_cpu_seconds", value_real(f.tasks_cpu), "s");
-	remark_see(d, "unattributed_import_read_bytes", value_real(f.import_bytes), "bytes");
-	remark_say(d,
-		   "%zu fresh worker%s imported %s of Python modules outside tasks; threads "
-		   "without a task used %s of CPU there, tasks used %s",
-		   f.workers, f.workers == 1 ? "" : "s",
-		   remark_human(d, value_real(f.import_bytes), AS_BYTES),
-		   remark_human(d, value_real(f.cpu), AS_SECONDS),
-		   remark_human(d, value_real(f.tasks_cpu), AS_SECONDS));
+	draft_evidence(d, "workers", value_uint(f.workers), "workers");
+	draft_evidence(d, "unattributed_cpu_seconds", value_real(f.cpu), "s");
+	draft_evidence(d, "tasks_cpu_seconds", value_real(f.tasks_cpu), "s");
+	draft_evidence(d, "unattributed_import_read_bytes", value_real(f.import_bytes), "bytes");
+	draft_sentence(d,
+		       "%zu fresh worker%s imported %s of Python modules outside tasks; threads "
+		       "without a task used %s of CPU there, tasks used %s",
+		       f.workers, f.workers == 1 ? "" : "s",
+		       draft_human(d, value_real(f.import_bytes), AS_BYTES),
+		       draft_human(d, value_real(f.cpu), AS_SECONDS),
+		       draft_human(d, value_real(f.tasks_cpu), AS_SECONDS));
 	cost = cost_of_start(r, &f);
-	remark_cost(d, cost);
+	draft_cost(d, cost);
 	/* before the first task of the run, or a second that each run on fresh workers pays */
 	if (cost < r->facts->wall_time / 10 || cost < 1)
-		remark_severity(d, FINDING_NOTE);
-	return remark_found(d, f.cpu / (f.cpu + f.tasks_cpu));
+		draft_severity(d, FINDING_NOTE);
+	return draft_found(d, f.cpu / (f.cpu + f.tasks_cpu));
 }
 
-enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
+enum verdict finding_dask_overhead(const struct report *r, struct draft *d)
 {
 	const struct tally *all = &r->facts->tasks, *work = &r->facts->work;
 	double rest = all->wall - work->wall, one, most = 0;
@@ -318,16 +320,17 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 	if (!r->facts->chunks.attempts)
 		return CHECK_IDLE;
 	if (all->wall_ns.unknown)
-		return remark_unknown(d, "task_wall_seconds");
+		return draft_unknown(d, "task_wall_seconds");
 	if (!reaches(rest, all->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "seconds", value_real(rest), "s");
-	remark_see(d, "task_wall_seconds", value_real(all->wall), "s");
-	remark_see(d, "percent", value_real(rest / all->wall * 100), "%");
-	remark_see(d, "tasks", value_uint(all->attempts - work->attempts), "tasks");
-	remark_say(d, "%s of the tasks' time (%s) went to tasks other than chunks (%zu)",
-		   remark_percent(d, rest / all->wall * 100),
-		   remark_human(d, value_real(rest), AS_SECONDS), all->attempts - work->attempts);
+	draft_evidence(d, "seconds", value_real(rest), "s");
+	draft_evidence(d, "task_wall_seconds", value_real(all->wall), "s");
+	draft_evidence(d, "percent", value_real(rest / all->wall * 100), "%");
+	draft_evidence(d, "tasks", value_uint(all->attempts - work->attempts), "tasks");
+	draft_sentence(d, "%s of the tasks' time (%s) went to tasks other than chunks (%zu)",
+		       draft_percent(d, rest / all->wall * 100),
+		       draft_human(d, value_real(rest), AS_SECONDS),
+		       all->attempts - work->attempts);
 	for (i = 0; i < k->n; i += n) {
 		n = kind_count(k, i);
 		for (j = i, one = 0; j < i + n; j++)
@@ -338,12 +341,12 @@ enum verdict finding_dask_overhead(const struct report *r, struct remark *d)
 			name = kind_at(k, i)->prefix, most = one;
 	}
 	if (name) {
-		remark_see(d, "most_prefix", value_text(name), "");
-		remark_see(d, "most_seconds", value_real(most), "s");
-		remark_say_more(d, ", %s of it to %s",
-				remark_human(d, value_real(most), AS_SECONDS),
-				remark_name(d, run_prefix_shown(r->run, name)));
+		draft_evidence(d, "most_prefix", value_text(name), "");
+		draft_evidence(d, "most_seconds", value_real(most), "s");
+		draft_sentence_more(d, ", %s of it to %s",
+				    draft_human(d, value_real(most), AS_SECONDS),
+				    draft_name(d, run_prefix_shown(r->run, name)));
 	}
-	remark_cost(d, cost_part(rest, d->costs->task_seconds, d->costs->any));
-	return remark_found(d, rest / all->wall);
+	draft_cost(d, cost_part(rest, d->costs->task_seconds, d->costs->any));
+	return draft_found(d, rest / all->wall);
 }

@@ -8,19 +8,19 @@
 #include "common/sort.h"
 
 /* Thread-seconds available, and those with a task: of all measurable attempts. */
-static enum verdict occupancy(const struct report *r, struct remark *d, double *all, double *busy)
+static enum verdict occupancy(const struct report *r, struct draft *d, double *all, double *busy)
 {
 	double wall, cores;
 	bool known;
 
 	wall = value_number(metric_wall_time(r->facts), &known);
 	if (!known)
-		return remark_unknown(d, "wall_time");
+		return draft_unknown(d, "wall_time");
 	cores = value_number(metric_total_cores(r->facts), &known);
 	if (!known)
-		return remark_unknown(d, "total_cores");
+		return draft_unknown(d, "total_cores");
 	if (!r->facts->all.timed || r->facts->all.wall_ns.unknown)
-		return remark_unknown(d, "tasks: wall_seconds");
+		return draft_unknown(d, "tasks: wall_seconds");
 	*all = wall * cores;
 	*busy = r->facts->all.wall;
 	return CHECK_QUIET;
@@ -60,7 +60,7 @@ static bool tasks_waited(const struct report *r, const struct worker *w)
 	return waited && waited * 2 >= seen; /* any task waits for a moment before it starts */
 }
 
-bool one_by_one(const struct report *r, const struct remark *d)
+bool one_by_one(const struct report *r, const struct draft *d)
 {
 	double threads = value_number(metric_total_cores(r->facts), NULL);
 	size_t i;
@@ -87,23 +87,23 @@ static bool others_have_cores(const struct report *r)
 	       reaches(queued, t->wall, BUSY_CORES_PERCENT, 0);
 }
 
-static void say_one_by_one(const struct report *r, struct remark *d, double idle)
+static void say_one_by_one(const struct report *r, struct draft *d, double idle)
 {
-	remark_advise(d, "The tasks ran one by one: submit them together (client.map, or one "
-			 "compute() for all), and gather the results afterwards. If each needs "
-			 "the one before, divide the work by data instead.");
-	remark_gain_most(d, wall_of(r, idle));
+	draft_advise(d, "The tasks ran one by one: submit them together (client.map, or one "
+			"compute() for all), and gather the results afterwards. If each needs "
+			"the one before, divide the work by data instead.");
+	draft_gain_most(d, wall_of(r, idle));
 }
 
 /* Between tasks the scheduler and the client work on the same cores. */
-static void blame_busy_cores(struct remark *d)
+static void blame_busy_cores(struct draft *d)
 {
-	remark_severity(d, FINDING_NOTE);
-	remark_say_more(d, "; other processes kept the cores busy, and the scheduler and the "
-			   "client need them, too");
+	draft_severity(d, FINDING_NOTE);
+	draft_sentence_more(d, "; other processes kept the cores busy, and the scheduler and the "
+			       "client need them, too");
 }
 
-enum verdict finding_idle_threads(const struct report *r, struct remark *d)
+enum verdict finding_idle_threads(const struct report *r, struct draft *d)
 {
 	double all, busy, idle;
 	enum verdict verdict = occupancy(r, d, &all, &busy);
@@ -114,29 +114,29 @@ enum verdict finding_idle_threads(const struct report *r, struct remark *d)
 	idle = all - busy;
 	if (!reaches(idle, all, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see_metric(d, r, "total_cores", "threads");
-	remark_see_metric(d, r, "wall_time", "s");
-	remark_see(d, "idle_thread_seconds", value_real(idle), "s");
-	remark_see(d, "task_wall_seconds_all", value_real(busy), "s");
-	remark_see(d, "percent", value_real(idle / all * 100), "%");
-	remark_say(d, "threads had no task for %s of the time: %s of %s thread-seconds",
-		   remark_percent(d, idle / all * 100), remark_human(d, value_real(idle), AS_IS),
-		   remark_human(d, value_real(all), AS_IS));
-	remark_see(d, "thread_seconds", value_real(all), "s");
+	draft_evidence_metric(d, r, "total_cores", "threads");
+	draft_evidence_metric(d, r, "wall_time", "s");
+	draft_evidence(d, "idle_thread_seconds", value_real(idle), "s");
+	draft_evidence(d, "task_wall_seconds_all", value_real(busy), "s");
+	draft_evidence(d, "percent", value_real(idle / all * 100), "%");
+	draft_sentence(d, "threads had no task for %s of the time: %s of %s thread-seconds",
+		       draft_percent(d, idle / all * 100), draft_human(d, value_real(idle), AS_IS),
+		       draft_human(d, value_real(all), AS_IS));
+	draft_evidence(d, "thread_seconds", value_real(all), "s");
 	if (fresh_workers(r, &fresh) && fresh.workers && fresh.cpu >= 1)
-		remark_say_more(d,
-				"; fresh workers imported Python modules meanwhile: %s of CPU "
-				"outside tasks",
-				remark_human(d, value_real(fresh.cpu), AS_SECONDS));
+		draft_sentence_more(d,
+				    "; fresh workers imported Python modules meanwhile: %s of CPU "
+				    "outside tasks",
+				    draft_human(d, value_real(fresh.cpu), AS_SECONDS));
 	if (one_by_one(r, d))
 		say_one_by_one(r, d, idle);
 	else if (others_have_cores(r))
 		blame_busy_cores(d);
-	remark_cost(d, wall_of(r, idle));
-	return remark_found(d, idle / all);
+	draft_cost(d, wall_of(r, idle));
+	return draft_found(d, idle / all);
 }
 
-enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d)
+enum verdict finding_low_cpu_efficiency(const struct report *r, struct draft *d)
 {
 	const struct tally *t = &r->facts->all;
 	double all, busy, cpu, most;
@@ -149,28 +149,29 @@ enum verdict finding_low_cpu_efficiency(const struct report *r, struct remark *d
 		return verdict;
 	cpu = value_number(metric_total_cpu_time_true_all(r->facts), &known);
 	if (!known)
-		return remark_unknown(d, "total_cpu_time_true_all");
+		return draft_unknown(d, "total_cpu_time_true_all");
 	if (!(all > 0) || cpu * 100 >= all * d->check->first || all - cpu < d->check->second)
 		return CHECK_QUIET;
 	for (i = 0, most = all - busy; i < CREMA_TIMES; i++) {
 		if (i != CREMA_T_cpu && t->cls[i] > most)
 			reason = class_words(i), most = t->cls[i];
 	}
-	remark_see_metric(d, r, "total_cpu_time_true_all", "s");
-	remark_see(d, "thread_seconds", value_real(all), "s");
-	remark_see(d, "percent", value_real(cpu / all * 100), "%");
-	remark_say(d, "CPU was busy for %s of the available thread time: %s of %s thread-seconds",
-		   remark_percent(d, cpu / all * 100), remark_human(d, value_real(cpu), AS_IS),
-		   remark_human(d, value_real(all), AS_IS));
+	draft_evidence_metric(d, r, "total_cpu_time_true_all", "s");
+	draft_evidence(d, "thread_seconds", value_real(all), "s");
+	draft_evidence(d, "percent", value_real(cpu / all * 100), "%");
+	draft_sentence(d,
+		       "CPU was busy for %s of the available thread time: %s of %s thread-seconds",
+		       draft_percent(d, cpu / all * 100), draft_human(d, value_real(cpu), AS_IS),
+		       draft_human(d, value_real(all), AS_IS));
 	if (most > 0) {
-		remark_see(d, "most", value_text(reason), "");
-		remark_see(d, "most_seconds", value_real(most), "s");
-		remark_see(d, "most_percent", value_real(most / all * 100), "%");
-		remark_say_more(d, "; threads were %s for %s", reason,
-				remark_percent(d, most / all * 100));
+		draft_evidence(d, "most", value_text(reason), "");
+		draft_evidence(d, "most_seconds", value_real(most), "s");
+		draft_evidence(d, "most_percent", value_real(most / all * 100), "%");
+		draft_sentence_more(d, "; threads were %s for %s", reason,
+				    draft_percent(d, most / all * 100));
 	}
-	remark_cost(d, wall_of(r, all - cpu));
-	return remark_found(d, (all - cpu) / all);
+	draft_cost(d, wall_of(r, all - cpu));
+	return draft_found(d, (all - cpu) / all);
 }
 
 /* Rounded down to 1, 2 or 5 times a power of ten; below 1: 0. */
@@ -188,7 +189,7 @@ static double round_number(double size)
 /* With about one chunk per thread, Dask may give two to one worker and none to another. */
 #define CHUNKS_PER_THREAD 4
 
-enum verdict finding_few_chunks(const struct report *r, struct remark *d)
+enum verdict finding_few_chunks(const struct report *r, struct draft *d)
 {
 	double threads, chunks = (double)r->facts->chunks.attempts;
 	struct value wall = metric_wall_time(r->facts);
@@ -197,45 +198,45 @@ enum verdict finding_few_chunks(const struct report *r, struct remark *d)
 	if (!r->facts->chunks.attempts || r->run->running)
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
-		return remark_unknown(d, "cores_per_worker");
+		return draft_unknown(d, "cores_per_worker");
 	if (chunks * 100 >= threads * d->check->first ||
 	    value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "num_chunks", value_real(chunks), "chunks");
-	remark_see(d, "threads", value_real(threads), "threads");
-	remark_see(d, "wall_time", wall, "s");
-	remark_say(d, "%.0f chunk%s for %s threads: %.0f of these threads had no chunk", chunks,
-		   chunks == 1 ? "" : "s", remark_human(d, value_real(threads), AS_IS),
-		   ceil(threads - chunks));
+	draft_evidence(d, "num_chunks", value_real(chunks), "chunks");
+	draft_evidence(d, "threads", value_real(threads), "threads");
+	draft_evidence(d, "wall_time", wall, "s");
+	draft_sentence(d, "%.0f chunk%s for %s threads: %.0f of these threads had no chunk", chunks,
+		       chunks == 1 ? "" : "s", draft_human(d, value_real(threads), AS_IS),
+		       ceil(threads - chunks));
 	size = round_number(events / (threads * CHUNKS_PER_THREAD));
 	if (size >= 1) {
-		remark_see(d, "chunksize", value_real(size), "events");
-		remark_advise(d,
-			      "Use chunksize=%s (at least %d chunks per thread), or fewer workers.",
-			      remark_integer(d, size), CHUNKS_PER_THREAD);
+		draft_evidence(d, "chunksize", value_real(size), "events");
+		draft_advise(d,
+			     "Use chunksize=%s (at least %d chunks per thread), or fewer workers.",
+			     draft_integer(d, size), CHUNKS_PER_THREAD);
 	}
-	remark_cost(d, r->facts->wall_time * (threads - chunks) / threads);
-	remark_gain_most(d, d->f.cost_s);
-	return remark_found(d, (threads - chunks) / threads);
+	draft_cost(d, r->facts->wall_time * (threads - chunks) / threads);
+	draft_gain_most(d, d->f.cost_s);
+	return draft_found(d, (threads - chunks) / threads);
 }
 
-enum verdict finding_late_workers(const struct report *r, struct remark *d)
+enum verdict finding_late_workers(const struct report *r, struct draft *d)
 {
 	struct value average = metric_avg_workers(r->facts), peak = metric_peak_workers(r->facts);
 	struct value wall = metric_wall_time(r->facts);
 	double share = value_number(value_ratio(average, peak, 100), NULL);
 
 	if (average.type == VALUE_NULL || peak.type == VALUE_NULL)
-		return remark_unknown(d, "peak_workers");
+		return draft_unknown(d, "peak_workers");
 	if (share > d->check->first || value_number(wall, NULL) < d->check->second)
 		return CHECK_QUIET;
-	remark_see(d, "avg_workers", average, "workers");
-	remark_see(d, "peak_workers", peak, "workers");
-	remark_see(d, "wall_time", wall, "s");
-	remark_say(d, "there were %s workers on average, and %s at the peak",
-		   remark_human(d, average, AS_IS), remark_human(d, peak, AS_COUNT));
-	remark_cost(d, r->facts->wall_time * (1 - share / 100));
-	return remark_found(d, 1 - share / 100);
+	draft_evidence(d, "avg_workers", average, "workers");
+	draft_evidence(d, "peak_workers", peak, "workers");
+	draft_evidence(d, "wall_time", wall, "s");
+	draft_sentence(d, "there were %s workers on average, and %s at the peak",
+		       draft_human(d, average, AS_IS), draft_human(d, peak, AS_COUNT));
+	draft_cost(d, r->facts->wall_time * (1 - share / 100));
+	return draft_found(d, 1 - share / 100);
 }
 
 /* Measured attempts by begin, as in the run, and their ends, sorted. */
@@ -345,27 +346,27 @@ static bool by_chance(const struct run *run, const struct attempt *last)
 }
 
 /* Describes the last task, and how to make it shorter. */
-static void say_last(const struct report *r, struct remark *d, const struct attempt *last,
+static void say_last(const struct report *r, struct draft *d, const struct attempt *last,
 		     double threads)
 {
 	double size;
 
 	if (!last->prefix)
 		return;
-	remark_see(d, "last_prefix", value_text(last->prefix), "");
-	remark_say_more(d, "; the longest of these tasks, %s, took %s",
-			remark_name(d, run_prefix_shown(r->run, last->prefix)),
-			remark_human(d, value_seconds(attempt_wall_ns(last)), AS_SECONDS));
-	remark_place(d, last, "last_");
+	draft_evidence(d, "last_prefix", value_text(last->prefix), "");
+	draft_sentence_more(d, "; the longest of these tasks, %s, took %s",
+			    draft_name(d, run_prefix_shown(r->run, last->prefix)),
+			    draft_human(d, value_seconds(attempt_wall_ns(last)), AS_SECONDS));
+	draft_place(d, last, "last_");
 	size = round_number(value_number(attempt_events(last), NULL) / (2 * threads));
 	if (!attempt_is_chunk(last) || size < 1)
 		return;
-	remark_see(d, "chunksize", value_real(size), "events");
-	remark_advise(d, "Use smaller chunks: chunksize=%s, and begin with the largest files.",
-		      remark_integer(d, size));
+	draft_evidence(d, "chunksize", value_real(size), "events");
+	draft_advise(d, "Use smaller chunks: chunksize=%s, and begin with the largest files.",
+		     draft_integer(d, size));
 }
 
-enum verdict finding_tail(const struct report *r, struct remark *d)
+enum verdict finding_tail(const struct report *r, struct draft *d)
 {
 	double threads, wall = r->facts->wall_time;
 	const struct attempt *last;
@@ -375,7 +376,7 @@ enum verdict finding_tail(const struct report *r, struct remark *d)
 	if (r->run->running || !(wall > 0))
 		return CHECK_IDLE;
 	if (!most_threads(r, &threads))
-		return remark_unknown(d, "cores_per_worker");
+		return draft_unknown(d, "cores_per_worker");
 	if (ends_of(r->run, &e))
 		d->no_memory = true;
 	else
@@ -387,20 +388,20 @@ enum verdict finding_tail(const struct report *r, struct remark *d)
 	last = longest_in(r->run, &t);
 	if (!last || by_chance(r->run, last))
 		return CHECK_QUIET;
-	remark_see(d, "tail_seconds", value_real(t.seconds), "s");
-	remark_see(d, "wall_time", value_real(wall), "s");
-	remark_see(d, "percent", value_real(t.seconds / wall * 100), "%");
-	remark_see(d, "threads", value_real(threads), "threads");
-	remark_see(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
-	remark_say(d,
-		   "for the last %s of the wall time (%s) at most half of the %s threads had a "
-		   "task: %s thread-seconds without one",
-		   remark_percent(d, t.seconds / wall * 100),
-		   remark_human(d, value_real(t.seconds), AS_SECONDS),
-		   remark_human(d, value_real(threads), AS_IS),
-		   remark_human(d, value_real(t.idle), AS_IS));
+	draft_evidence(d, "tail_seconds", value_real(t.seconds), "s");
+	draft_evidence(d, "wall_time", value_real(wall), "s");
+	draft_evidence(d, "percent", value_real(t.seconds / wall * 100), "%");
+	draft_evidence(d, "threads", value_real(threads), "threads");
+	draft_evidence(d, "tail_idle_thread_seconds", value_real(t.idle), "s");
+	draft_sentence(d,
+		       "for the last %s of the wall time (%s) at most half of the %s threads had a "
+		       "task: %s thread-seconds without one",
+		       draft_percent(d, t.seconds / wall * 100),
+		       draft_human(d, value_real(t.seconds), AS_SECONDS),
+		       draft_human(d, value_real(threads), AS_IS),
+		       draft_human(d, value_real(t.idle), AS_IS));
 	say_last(r, d, last, threads);
-	remark_cost(d, t.idle / threads);
-	remark_gain_most(d, t.idle / threads);
-	return remark_found(d, t.seconds / wall);
+	draft_cost(d, t.idle / threads);
+	draft_gain_most(d, t.idle / threads);
+	return draft_found(d, t.seconds / wall);
 }

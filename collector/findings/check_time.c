@@ -13,14 +13,14 @@ struct share {
 };
 
 /* Mentions the basis if it is not that of the metrics. */
-static void see_basis(const struct report *r, struct remark *d)
+static void see_basis(const struct report *r, struct draft *d)
 {
 	if (facts_shows_all(r->facts))
-		remark_see(d, "tasks", value_text("all attempts"), "");
+		draft_evidence(d, "tasks", value_text("all attempts"), "");
 }
 
 /* Whether it is known and reaches the thresholds; else `*verdict` is the result of the check. */
-static bool share_of(const struct report *r, struct remark *d, struct value seconds,
+static bool share_of(const struct report *r, struct draft *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
 	const struct tally *t = facts_shown(r->facts);
@@ -33,20 +33,20 @@ static bool share_of(const struct report *r, struct remark *d, struct value seco
 	out->s = value_number(out->seconds, &known);
 	out->wall = t->wall;
 	out->percent = out->s / t->wall * 100;
-	*verdict = known ? CHECK_QUIET : remark_unknown(d, metric);
+	*verdict = known ? CHECK_QUIET : draft_unknown(d, metric);
 	if (!known || !reaches(out->s, t->wall, d->check->first, d->check->second))
 		return false;
-	remark_see(d, metric, out->seconds, "s");
-	remark_see(d, "task_wall_seconds", value_real(out->wall), "s");
-	remark_see(d, "percent", value_real(out->percent), "%");
+	draft_evidence(d, metric, out->seconds, "s");
+	draft_evidence(d, "task_wall_seconds", value_real(out->wall), "s");
+	draft_evidence(d, "percent", value_real(out->percent), "%");
 	see_basis(r, d);
 	return true;
 }
 
-static void say_share(struct remark *d, const struct share *s, const char *did, const char *what)
+static void say_share(struct draft *d, const struct share *s, const char *did, const char *what)
 {
-	remark_say(d, "tasks %s %s of their time (%s)%s", did, remark_percent(d, s->percent),
-		   remark_human(d, s->seconds, AS_SECONDS), what);
+	draft_sentence(d, "tasks %s %s of their time (%s)%s", did, draft_percent(d, s->percent),
+		       draft_human(d, s->seconds, AS_SECONDS), what);
 }
 
 /* CPython's own wait functions: their names say nothing about the cause. */
@@ -84,7 +84,7 @@ static const char *frame_of(const struct blocking_row *row)
 }
 
 /* "; most at 'futex' (3.2 s)" */
-static void say_site(const struct report *r, struct remark *d, enum crema_time_id id)
+static void say_site(const struct report *r, struct draft *d, enum crema_time_id id)
 {
 	const struct blocking_row *row = site_of(r, id);
 	struct value s;
@@ -92,10 +92,10 @@ static void say_site(const struct report *r, struct remark *d, enum crema_time_i
 	if (!row || !frame_of(row))
 		return;
 	s = value_real((double)row->waits.ns / 1e9);
-	remark_see(d, "longest_site", value_text(frame_of(row)), "");
-	remark_see(d, "longest_site_seconds", s, "s");
-	remark_say_more(d, "; %s of long waits at %s", remark_human(d, s, AS_SECONDS),
-			remark_name(d, frame_of(row)));
+	draft_evidence(d, "longest_site", value_text(frame_of(row)), "");
+	draft_evidence(d, "longest_site_seconds", s, "s");
+	draft_sentence_more(d, "; %s of long waits at %s", draft_human(d, s, AS_SECONDS),
+			    draft_name(d, frame_of(row)));
 }
 
 /* Threads of the run's workers on one host, and its cores. */
@@ -137,26 +137,26 @@ const char *fullest_host(const struct report *r, double *threads, double *cores)
 
 /* Suggests as many processes as threads, but no more than cores, and estimates the gain: the
  * computing time is divided by the cores working at once, and nothing waits for the lock. */
-static void advise_processes(const struct report *r, struct remark *d)
+static void advise_processes(const struct report *r, struct draft *d)
 {
 	double threads, cores, busy, n, saved;
 
 	if (!fullest_host(r, &threads, &cores))
 		return;
 	n = fmin(threads, cores);
-	remark_advise(d,
-		      "Use processes instead of threads: dask worker --nworkers %.0f --nthreads 1 "
-		      "on each node (LocalCluster(n_workers=%.0f, threads_per_worker=1)).",
-		      n, n);
+	draft_advise(d,
+		     "Use processes instead of threads: dask worker --nworkers %.0f --nthreads 1 "
+		     "on each node (LocalCluster(n_workers=%.0f, threads_per_worker=1)).",
+		     n, n);
 	busy = d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_gil_wait];
 	/* with the lock one thread computes at a time */
 	saved = fmin(d->costs->class_s[CREMA_T_gil_wait], busy * (1 - 1 / n));
-	remark_gain(d, saved, "about %s, if as many cores are free",
-		    remark_human(d, value_real(saved), AS_SECONDS));
+	draft_gain(d, saved, "about %s, if as many cores are free",
+		   draft_human(d, value_real(saved), AS_SECONDS));
 }
 
 /* Names the holder of the lock, which is more useful than the waiting place. */
-static bool say_holder(const struct report *r, struct remark *d)
+static bool say_holder(const struct report *r, struct draft *d)
 {
 	uint64_t samples, all = r->lines.held_samples;
 	double share;
@@ -166,14 +166,14 @@ static bool say_holder(const struct report *r, struct remark *d)
 	if (!row)
 		return false;
 	samples = row->sum.held_samples;
-	name = remark_see_line(d, row->place, share, samples, all);
-	remark_say_more(d, "; %s held it for %s of that (%s samples)", remark_name(d, name),
-			remark_line_share(d, share, all),
-			remark_human(d, value_uint(samples), AS_COUNT));
+	name = draft_evidence_line(d, row->place, share, samples, all);
+	draft_sentence_more(d, "; %s held it for %s of that (%s samples)", draft_name(d, name),
+			    draft_line_share(d, share, all),
+			    draft_human(d, value_uint(samples), AS_COUNT));
 	return true;
 }
 
-enum verdict finding_gil_wait(const struct report *r, struct remark *d)
+enum verdict finding_gil_wait(const struct report *r, struct draft *d)
 {
 	struct value threads = metric_cores_per_worker(r->facts);
 	enum verdict verdict;
@@ -187,19 +187,19 @@ enum verdict finding_gil_wait(const struct report *r, struct remark *d)
 	say_share(d, &s, "waited", " for the interpreter lock");
 	n = value_number(threads, &known);
 	if (known) {
-		remark_see(d, "cores_per_worker", threads, "threads");
-		remark_say_more(d, "; workers had %s thread%s", remark_human(d, threads, AS_IS),
-				n == 1 ? "" : "s");
+		draft_evidence(d, "cores_per_worker", threads, "threads");
+		draft_sentence_more(d, "; workers had %s thread%s", draft_human(d, threads, AS_IS),
+				    n == 1 ? "" : "s");
 	}
 	if (!say_holder(r, d))
-		remark_line(d, r, CREMA_T_gil_wait);
+		draft_line(d, r, CREMA_T_gil_wait);
 	if (known && n <= 1)
-		remark_advise(d, "The workers have one thread each: threads that tasks start, or "
-				 "the worker's other threads, hold the lock.");
+		draft_advise(d, "The workers have one thread each: threads that tasks start, or "
+				"the worker's other threads, hold the lock.");
 	else
 		advise_processes(r, d);
-	remark_cost(d, d->costs->class_s[CREMA_T_gil_wait]);
-	return remark_found(d, s.percent / 100);
+	draft_cost(d, d->costs->class_s[CREMA_T_gil_wait]);
+	return draft_found(d, s.percent / 100);
 }
 
 /* While a task waits, threads that it started may work for it: their seconds, and the part that
@@ -232,7 +232,7 @@ static bool waits_for_programs(const struct report *r, double of)
 	return strstr(function, "wait") && (strstr(function, "pid") || strstr(function, "wait4"));
 }
 
-enum verdict finding_lock_wait(const struct report *r, struct remark *d)
+enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	enum verdict verdict;
@@ -247,35 +247,35 @@ enum verdict finding_lock_wait(const struct report *r, struct remark *d)
 		  waits_for_programs(r, s.s) ? " for programs that they started"
 					     : " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
-	remark_line(d, r, CREMA_T_lock_wait);
+	draft_line(d, r, CREMA_T_lock_wait);
 	if (waits_for_programs(r, s.s))
-		remark_advise(d, "%s", FEWER_PROGRAMS);
+		draft_advise(d, "%s", FEWER_PROGRAMS);
 	else if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)
-		remark_advise(d, "With one thread per worker, a task waits for other workers "
-				 "(distributed.Lock) or for threads that it started: hold the lock "
-				 "for less of the task, and see the call sites in 'Long waits'.");
-	remark_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
-	return remark_found(d, s.percent / 100);
+		draft_advise(d, "With one thread per worker, a task waits for other workers "
+				"(distributed.Lock) or for threads that it started: hold the lock "
+				"for less of the task, and see the call sites in 'Long waits'.");
+	draft_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
+	return draft_found(d, s.percent / 100);
 }
 
 #define PAGE_BYTES 4096
 
 /* Most of it in fsync, or more syncs than pages read from storage. */
-static bool say_synced(const struct tally *t, struct remark *d, double charged, bool in_sync)
+static bool say_synced(const struct tally *t, struct draft *d, double charged, bool in_sync)
 {
 	struct value calls = sum_value(&t->count[CREMA_C_sync_calls]);
 	double syncs = value_number(calls, NULL);
 
 	if (!(syncs >= 1) || (!in_sync && (syncs < 10 || !(syncs > charged / PAGE_BYTES))))
 		return false;
-	remark_see(d, "sync_calls", calls, "calls");
-	remark_say_more(d, "; %s call%s of fsync waited for the disk",
-			remark_human(d, calls, AS_COUNT), syncs == 1 ? "" : "s");
+	draft_evidence(d, "sync_calls", calls, "calls");
+	draft_sentence_more(d, "; %s call%s of fsync waited for the disk",
+			    draft_human(d, calls, AS_COUNT), syncs == 1 ? "" : "s");
 	return true;
 }
 
 /* Hardly anything that tasks read came from storage, and they wrote: the waits were for writing. */
-static bool say_written(const struct tally *t, struct remark *d, double charged, bool in_sync)
+static bool say_written(const struct tally *t, struct draft *d, double charged, bool in_sync)
 {
 	bool known;
 	double written = value_number(sum_value(&t->count[CREMA_C_write_bytes]), &known);
@@ -286,21 +286,21 @@ static bool say_written(const struct tally *t, struct remark *d, double charged,
 	if (!say_synced(t, d, charged, in_sync)) {
 		if (charged * 100 >= written)
 			return false;
-		remark_say_more(
+		draft_sentence_more(
 			d, "; hardly anything was read from storage, but %s write call%s wrote %s",
-			remark_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s",
-			remark_human(d, value_real(written), AS_BYTES));
+			draft_human(d, calls, AS_COUNT), value_number(calls, NULL) == 1 ? "" : "s",
+			draft_human(d, value_real(written), AS_BYTES));
 	}
-	remark_see(d, "write_calls", calls, "calls");
-	remark_see(d, "write_bytes", value_real(written), "bytes");
-	remark_advise(d, "Write fewer and larger files, each once at the end of the task, without "
-			 "fsync() and without a flush after each piece; or write to a local disk.");
+	draft_evidence(d, "write_calls", calls, "calls");
+	draft_evidence(d, "write_bytes", value_real(written), "bytes");
+	draft_advise(d, "Write fewer and larger files, each once at the end of the task, without "
+			"fsync() and without a flush after each piece; or write to a local disk.");
 	return true;
 }
 
 /* For mapped files hardly any bytes are in large reads, and small reads are read ahead: then the
  * page cache's share of large reads does not describe the waits. */
-static void say_cached(const struct tally *t, struct remark *d, double charged)
+static void say_cached(const struct tally *t, struct draft *d, double charged)
 {
 	struct value large = sum_value(&t->count[CREMA_C_large_read_bytes]);
 	struct value cached = sum_value(&t->count[CREMA_C_cached_bytes]);
@@ -310,14 +310,14 @@ static void say_cached(const struct tally *t, struct remark *d, double charged)
 	value_number(percent, &known);
 	if (!known || charged > value_number(large, NULL))
 		return;
-	remark_see(d, "cached_bytes", cached, "bytes");
-	remark_see(d, "large_read_bytes", large, "bytes");
-	remark_see(d, "cached_percent", percent, "%");
-	remark_say_more(d, "; %s of the bytes from large reads came from the page cache",
-			remark_percent(d, value_number(percent, NULL)));
+	draft_evidence(d, "cached_bytes", cached, "bytes");
+	draft_evidence(d, "large_read_bytes", large, "bytes");
+	draft_evidence(d, "cached_percent", percent, "%");
+	draft_sentence_more(d, "; %s of the bytes from large reads came from the page cache",
+			    draft_percent(d, value_number(percent, NULL)));
 }
 
-enum verdict finding_storage_wait(const struct report *r, struct remark *d)
+enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	enum verdict verdict;
@@ -333,13 +333,13 @@ enum verdict finding_storage_wait(const struct report *r, struct remark *d)
 	say_share(d, &s, "waited", " for storage");
 	if (!say_written(t, d, charged, strstr(mostly_at(r, CREMA_T_storage_wait, s.s), "sync")))
 		say_cached(t, d, charged);
-	remark_line(d, r, CREMA_T_storage_wait);
-	remark_cost(d, d->costs->class_s[CREMA_T_storage_wait]);
-	return remark_found(d, s.percent / 100);
+	draft_line(d, r, CREMA_T_storage_wait);
+	draft_cost(d, d->costs->class_s[CREMA_T_storage_wait]);
+	return draft_found(d, s.percent / 100);
 }
 
 /* The server with the longest total time of responses. */
-static void say_server(const struct report *r, struct remark *d)
+static void say_server(const struct report *r, struct draft *d)
 {
 	const struct server_sum *s, *worst = NULL;
 	struct value mean;
@@ -356,16 +356,16 @@ static void say_server(const struct report *r, struct remark *d)
 		     : value_null();
 	if (mean.type == VALUE_NULL)
 		return;
-	remark_see(d, "server", value_text(worst->server), "");
-	remark_see(d, "requests", worst->requests, "requests");
-	remark_see(d, "mean_latency_seconds", mean, "s");
-	remark_say_more(d, "; %s answered %s request%s in %s on average",
-			remark_name(d, worst->server), remark_human(d, worst->requests, AS_COUNT),
-			value_number(worst->requests, NULL) == 1 ? "" : "s",
-			remark_human(d, mean, AS_SECONDS));
+	draft_evidence(d, "server", value_text(worst->server), "");
+	draft_evidence(d, "requests", worst->requests, "requests");
+	draft_evidence(d, "mean_latency_seconds", mean, "s");
+	draft_sentence_more(d, "; %s answered %s request%s in %s on average",
+			    draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
+			    value_number(worst->requests, NULL) == 1 ? "" : "s",
+			    draft_human(d, mean, AS_SECONDS));
 }
 
-enum verdict finding_network_wait(const struct report *r, struct remark *d)
+enum verdict finding_network_wait(const struct report *r, struct draft *d)
 {
 	enum verdict verdict;
 	struct share s;
@@ -375,9 +375,9 @@ enum verdict finding_network_wait(const struct report *r, struct remark *d)
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
 	say_server(r, d);
-	remark_line(d, r, CREMA_T_network_wait);
-	remark_cost(d, d->costs->class_s[CREMA_T_network_wait]);
-	return remark_found(d, s.percent / 100);
+	draft_line(d, r, CREMA_T_network_wait);
+	draft_cost(d, d->costs->class_s[CREMA_T_network_wait]);
+	return draft_found(d, s.percent / 100);
 }
 
 /* How many threads work per busy worker thread: itself, or those that its task waits for. */
@@ -401,15 +401,15 @@ static struct value queued_seconds(const struct tally *t, double *of_locks)
 }
 
 /* Other processes caused it, not these workers. */
-static void blame_others(struct remark *d)
+static void blame_others(struct draft *d)
 {
-	remark_severity(d, FINDING_NOTE);
-	remark_say_more(d, ", so other processes kept the cores busy");
-	remark_advise(d, "Other processes use these cores: compare only runs on nodes that are "
-			 "equally busy.");
+	draft_severity(d, FINDING_NOTE);
+	draft_sentence_more(d, ", so other processes kept the cores busy");
+	draft_advise(d, "Other processes use these cores: compare only runs on nodes that are "
+			"equally busy.");
 }
 
-enum verdict finding_run_queue(const struct report *r, struct remark *d)
+enum verdict finding_run_queue(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	double threads, cores, of_locks, each;
@@ -423,35 +423,35 @@ enum verdict finding_run_queue(const struct report *r, struct remark *d)
 		      &verdict))
 		return verdict;
 	if (of_locks > 0) /* the sum has another name than its part, which is a metric */
-		remark_see(d, "runqueue_wait_seconds", tally_class(t, CREMA_T_runqueue), "s");
+		draft_evidence(d, "runqueue_wait_seconds", tally_class(t, CREMA_T_runqueue), "s");
 	say_share(d, &s, "were ready and waited", " for a core");
 	worst = fullest_host(r, &threads, &cores);
 	each = threads_each(t);
 	if (worst) {
-		remark_see(d, "host", value_text(worst), "");
-		remark_see(d, "threads", value_real(threads), "threads");
-		remark_see(d, "cores", value_real(cores), "cores");
-		remark_say_more(d, "; %s has %.0f worker thread%s on %.0f cores",
-				remark_name(d, worst), threads, threads == 1 ? "" : "s", cores);
+		draft_evidence(d, "host", value_text(worst), "");
+		draft_evidence(d, "threads", value_real(threads), "threads");
+		draft_evidence(d, "cores", value_real(cores), "cores");
+		draft_sentence_more(d, "; %s has %.0f worker thread%s on %.0f cores",
+				    draft_name(d, worst), threads, threads == 1 ? "" : "s", cores);
 	}
 	if (worst && each >= 1.5) {
-		remark_see(d, "threads_per_task", value_real(each), "threads");
-		remark_say_more(d, ", and tasks had %s threads of their own running on average",
-				remark_human(d, value_real(each), AS_IS));
+		draft_evidence(d, "threads_per_task", value_real(each), "threads");
+		draft_sentence_more(d, ", and tasks had %s threads of their own running on average",
+				    draft_human(d, value_real(each), AS_IS));
 	}
 	if (worst && threads * each <= cores)
 		blame_others(d);
 	else if (worst && each < 1.5)
-		remark_advise(d,
-			      "Start no more worker threads on a node than it has cores: here "
-			      "--nworkers %.0f --nthreads 1.",
-			      cores);
-	remark_cost(d, d->costs->class_s[CREMA_T_runqueue] +
-			       of_locks * d->costs->class_s[CREMA_T_lock_wait]);
-	return remark_found(d, s.percent / 100);
+		draft_advise(d,
+			     "Start no more worker threads on a node than it has cores: here "
+			     "--nworkers %.0f --nthreads 1.",
+			     cores);
+	draft_cost(d, d->costs->class_s[CREMA_T_runqueue] +
+			      of_locks * d->costs->class_s[CREMA_T_lock_wait]);
+	return draft_found(d, s.percent / 100);
 }
 
-enum verdict finding_sleeping(const struct report *r, struct remark *d)
+enum verdict finding_sleeping(const struct report *r, struct draft *d)
 {
 	enum verdict verdict;
 	struct share s;
@@ -460,14 +460,14 @@ enum verdict finding_sleeping(const struct report *r, struct remark *d)
 		      &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
-	remark_line(d, r, CREMA_T_sleep);
-	remark_cost(d, d->costs->class_s[CREMA_T_sleep]);
-	remark_gain_most(d, d->f.cost_s);
-	return remark_found(d, s.percent / 100);
+	draft_line(d, r, CREMA_T_sleep);
+	draft_cost(d, d->costs->class_s[CREMA_T_sleep]);
+	draft_gain_most(d, d->f.cost_s);
+	return draft_found(d, s.percent / 100);
 }
 
 /* An unknown class is in the remainder: then the remainder has no meaning. */
-enum verdict finding_unclassified(const struct report *r, struct remark *d)
+enum verdict finding_unclassified(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	bool known = !t->unclassified_unknown;
@@ -481,28 +481,28 @@ enum verdict finding_unclassified(const struct report *r, struct remark *d)
 	if (!share_of(r, d, known ? value_real(t->unclassified) : value_null(),
 		      "unclassified_seconds", &s, &verdict))
 		return verdict;
-	remark_say(d, "%s of the tasks' time (%s) is not classified", remark_percent(d, s.percent),
-		   remark_human(d, s.seconds, AS_SECONDS));
+	draft_sentence(d, "%s of the tasks' time (%s) is not classified",
+		       draft_percent(d, s.percent), draft_human(d, s.seconds, AS_SECONDS));
 	programs = value_number(r->balance.children.cpu_seconds, &known);
 	if (known && programs >= 1 && programs * 10 >= s.s) {
-		remark_see(d, "children_cpu_seconds", value_real(programs), "s");
-		remark_say_more(
+		draft_evidence(d, "children_cpu_seconds", value_real(programs), "s");
+		draft_sentence_more(
 			d,
 			"; programs that the workers started used %s of CPU over the workers' "
 			"lives, and waits for them in os.system() do not appear in any call",
-			remark_human(d, value_real(programs), AS_SECONDS));
-		remark_advise(d, "%s", FEWER_PROGRAMS);
-		remark_severity(d, FINDING_WARNING);
+			draft_human(d, value_real(programs), AS_SECONDS));
+		draft_advise(d, "%s", FEWER_PROGRAMS);
+		draft_severity(d, FINDING_WARNING);
 	}
-	remark_cost(d, d->costs->unclassified);
-	return remark_found(d, s.percent / 100);
+	draft_cost(d, d->costs->unclassified);
+	return draft_found(d, s.percent / 100);
 }
 
 /* More cores could have been used while all threads had a task. */
 #define BUSY_PERCENT 80
 #define TASKS_EACH 10
 
-static void say_more_cores(const struct report *r, struct remark *d)
+static void say_more_cores(const struct report *r, struct draft *d)
 {
 	struct budget b;
 	double each;
@@ -513,14 +513,14 @@ static void say_more_cores(const struct report *r, struct remark *d)
 	if ((b.thread_seconds - b.idle) * 100 < b.thread_seconds * BUSY_PERCENT ||
 	    each < TASKS_EACH)
 		return;
-	remark_see(d, "busy_percent", value_real(100 - b.idle / b.thread_seconds * 100), "%");
-	remark_see(d, "tasks_per_thread", value_real(each), "tasks");
-	remark_advise(d, "The run is CPU-bound and had work queued: faster code or more cores make "
-			 "it faster, faster storage does not.");
+	draft_evidence(d, "busy_percent", value_real(100 - b.idle / b.thread_seconds * 100), "%");
+	draft_evidence(d, "tasks_per_thread", value_real(each), "tasks");
+	draft_advise(d, "The run is CPU-bound and had work queued: faster code or more cores make "
+			"it faster, faster storage does not.");
 }
 
 /* How much process() itself computes per event; this does not separate loops from arrays. */
-static void say_per_event(const struct report *r, struct remark *d)
+static void say_per_event(const struct report *r, struct draft *d)
 {
 	const struct tally *t = &r->facts->work;
 	struct value codecs = value_plus(sum_value(&t->count[CREMA_C_decompress_cpu_ns]),
@@ -532,13 +532,13 @@ static void say_per_event(const struct report *r, struct remark *d)
 	rest = cpu - value_number(codecs, &known) / 1e9;
 	if (!r->facts->chunks.attempts || !known || !cpu_known || !events_known || !(events > 0))
 		return;
-	remark_see(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
-	remark_say_more(d, "; chunks computed %s per event outside codecs",
-			remark_human(d, value_real(rest / events), AS_SECONDS));
+	draft_evidence(d, "cpu_outside_codecs_seconds", value_real(rest), "s");
+	draft_sentence_more(d, "; chunks computed %s per event outside codecs",
+			    draft_human(d, value_real(rest / events), AS_SECONDS));
 }
 
 /* On a busy node computing also means waiting for a core. */
-enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
+enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
 	struct value cpu = tally_class(t, CREMA_T_cpu), queue = tally_class(t, CREMA_T_runqueue);
@@ -549,48 +549,49 @@ enum verdict finding_cpu_bound(const struct report *r, struct remark *d)
 	if (!share_of(r, d, known ? value_real(cpu.v.d + queue.v.d) : value_null(),
 		      "cpu_and_runqueue_seconds", &s, &verdict))
 		return verdict;
-	remark_see(d, "task_cpu_seconds", cpu, "s");
-	remark_see(d, "runqueue_wait_seconds", queue, "s");
+	draft_evidence(d, "task_cpu_seconds", cpu, "s");
+	draft_evidence(d, "runqueue_wait_seconds", queue, "s");
 	say_more_cores(r, d);
-	remark_say(d, "%s of the tasks' time was CPU (%s) or waiting for a core (%s)",
-		   remark_percent(d, s.percent), remark_human(d, cpu, AS_SECONDS),
-		   remark_human(d, queue, AS_SECONDS));
+	draft_sentence(d, "%s of the tasks' time was CPU (%s) or waiting for a core (%s)",
+		       draft_percent(d, s.percent), draft_human(d, cpu, AS_SECONDS),
+		       draft_human(d, queue, AS_SECONDS));
 	say_per_event(r, d);
-	remark_line(d, r, CREMA_T_cpu);
-	remark_cost(d, d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_runqueue]);
-	return remark_found(d, s.percent / 100);
+	draft_line(d, r, CREMA_T_cpu);
+	draft_cost(d, d->costs->class_s[CREMA_T_cpu] + d->costs->class_s[CREMA_T_runqueue]);
+	return draft_found(d, s.percent / 100);
 }
 
-enum verdict finding_blocked_site(const struct report *r, struct remark *d)
+enum verdict finding_blocked_site(const struct report *r, struct draft *d)
 {
 	const struct blocking_row *row = site_of(r, CREMA_TIMES);
 	const struct tally *t = &r->facts->all; /* long waits cover every attempt */
 	struct value s;
 
 	if (!r->blocking->known)
-		return remark_unknown(d, "blocking");
+		return draft_unknown(d, "blocking");
 	if (!row || !(t->wall > 0))
 		return CHECK_IDLE;
 	s = value_real((double)row->waits.ns / 1e9);
 	if (!reaches(s.v.d, t->wall, d->check->first, d->check->second))
 		return CHECK_QUIET;
-	remark_see(d, "seconds", s, "s");
-	remark_see(d, "task_wall_seconds", value_real(t->wall), "s");
-	remark_see(d, "percent", value_real(s.v.d / t->wall * 100), "%");
-	remark_see(d, "waits", value_uint(row->waits.calls), "waits");
-	remark_see(d, "class", value_text(class_name(row->wait)), "");
-	remark_say(d, "%s of the tasks' time (%s) was spent %s at one call site, in %s long wait%s",
-		   remark_percent(d, s.v.d / t->wall * 100), remark_human(d, s, AS_SECONDS),
-		   class_words(row->wait), remark_human(d, value_uint(row->waits.calls), AS_COUNT),
-		   row->waits.calls == 1 ? "" : "s");
+	draft_evidence(d, "seconds", s, "s");
+	draft_evidence(d, "task_wall_seconds", value_real(t->wall), "s");
+	draft_evidence(d, "percent", value_real(s.v.d / t->wall * 100), "%");
+	draft_evidence(d, "waits", value_uint(row->waits.calls), "waits");
+	draft_evidence(d, "class", value_text(class_name(row->wait)), "");
+	draft_sentence(
+		d, "%s of the tasks' time (%s) was spent %s at one call site, in %s long wait%s",
+		draft_percent(d, s.v.d / t->wall * 100), draft_human(d, s, AS_SECONDS),
+		class_words(row->wait), draft_human(d, value_uint(row->waits.calls), AS_COUNT),
+		row->waits.calls == 1 ? "" : "s");
 	if (frame_of(row)) {
-		remark_see(d, "function", value_text(frame_of(row)), "");
-		remark_say_more(d, ", %s", remark_name(d, frame_of(row)));
+		draft_evidence(d, "function", value_text(frame_of(row)), "");
+		draft_sentence_more(d, ", %s", draft_name(d, frame_of(row)));
 	}
 	if (row->object) {
-		remark_see(d, "object", value_text(row->object), "");
-		remark_say_more(d, ", for %s", remark_name(d, row->object));
+		draft_evidence(d, "object", value_text(row->object), "");
+		draft_sentence_more(d, ", for %s", draft_name(d, row->object));
 	}
-	remark_cost(d, cost_part(s.v.d, d->costs->task_seconds, d->costs->any));
-	return remark_found(d, s.v.d / t->wall);
+	draft_cost(d, cost_part(s.v.d, d->costs->task_seconds, d->costs->any));
+	return draft_found(d, s.v.d / t->wall);
 }

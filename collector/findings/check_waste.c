@@ -12,7 +12,7 @@ struct lost {
 };
 
 /* Attempts with one of two reasons; `other` may be NULL. */
-static void lost_of(const struct report *r, const struct remark *d, const char *reason,
+static void lost_of(const struct report *r, const struct draft *d, const char *reason,
 		    const char *other, struct lost *out)
 {
 	const struct attempt *a;
@@ -31,20 +31,20 @@ static void lost_of(const struct report *r, const struct remark *d, const char *
 }
 
 /* What the first of them raised: the cause if it is known, as coffea wraps it. */
-static void say_raised(struct remark *d, const struct attempt *a)
+static void say_raised(struct draft *d, const struct attempt *a)
 {
 	const struct attempt_shared *s = a->c.shared;
 
 	if (!s || !s->error_type)
 		return;
-	remark_see(d, "error_type", value_text(s->error_type), "");
+	draft_evidence(d, "error_type", value_text(s->error_type), "");
 	if (s->error_cause || s->error_text)
-		remark_see(d, "error", value_text(s->error_cause ? s->error_cause : s->error_text),
-			   "");
-	remark_say_more(d, "; it raised %s",
-			remark_name(d, s->error_cause ? s->error_cause : s->error_type));
+		draft_evidence(d, "error",
+			       value_text(s->error_cause ? s->error_cause : s->error_text), "");
+	draft_sentence_more(d, "; it raised %s",
+			    draft_name(d, s->error_cause ? s->error_cause : s->error_type));
 	if (!s->error_cause && s->error_text)
-		remark_say_more(d, " (%s)", remark_name(d, s->error_text));
+		draft_sentence_more(d, " (%s)", draft_name(d, s->error_text));
 }
 
 /* Whether the run's state, above all findings, names this attempt, its place and what it raised. */
@@ -64,7 +64,7 @@ static bool plain_text(const char *s)
 }
 
 /* Suggests the line that runs only this chunk. */
-static void advise_chunk(const struct report *r, struct remark *d, const struct attempt *a)
+static void advise_chunk(const struct report *r, struct draft *d, const struct attempt *a)
 {
 	struct value from = attempt_i64(a, TASK_F_entrystart),
 		     to = attempt_i64(a, TASK_F_entrystop);
@@ -72,16 +72,16 @@ static void advise_chunk(const struct report *r, struct remark *d, const struct 
 	if (!attempt_is_chunk(a) || !a->filename || !a->c.shared || !a->c.shared->treename ||
 	    !plain_text(a->filename) || from.type != VALUE_INT || to.type != VALUE_INT)
 		return;
-	remark_advise(d,
-		      "See the error alone: %s().process(NanoEventsFactory.from_root({'%s': %s}, "
-		      "entry_start=%s, entry_stop=%s).events())",
-		      run_prefix_shown(r->run, a->prefix), a->filename,
-		      remark_name(d, a->c.shared->treename), remark_integer(d, (double)from.v.i),
-		      remark_integer(d, (double)to.v.i));
+	draft_advise(d,
+		     "See the error alone: %s().process(NanoEventsFactory.from_root({'%s': %s}, "
+		     "entry_start=%s, entry_stop=%s).events())",
+		     run_prefix_shown(r->run, a->prefix), a->filename,
+		     draft_name(d, a->c.shared->treename), draft_integer(d, (double)from.v.i),
+		     draft_integer(d, (double)to.v.i));
 }
 
 /* "3 attempts <what>: 12 s of work, 1.2 GB read"; the known part if some are unknown. */
-static void say_lost(const struct report *r, struct remark *d, const struct lost *lost,
+static void say_lost(const struct report *r, struct draft *d, const struct lost *lost,
 		     const char *what)
 {
 	struct value wall = value_seconds(sum_known(&lost->t.wall_ns));
@@ -91,28 +91,29 @@ static void say_lost(const struct report *r, struct remark *d, const struct lost
 
 	value_number(wall, &wall_known);
 	value_number(read, &read_known);
-	remark_see(d, "attempts", value_uint(lost->t.attempts), "attempts");
-	remark_say(d, "%zu attempt%s %s", lost->t.attempts, lost->t.attempts == 1 ? "" : "s", what);
+	draft_evidence(d, "attempts", value_uint(lost->t.attempts), "attempts");
+	draft_sentence(d, "%zu attempt%s %s", lost->t.attempts, lost->t.attempts == 1 ? "" : "s",
+		       what);
 	if (wall_known) {
-		remark_see(d, "wall_seconds", wall, "s");
-		remark_say_more(d, ": %s of work%s", remark_human(d, wall, AS_SECONDS),
-				lost->t.wall_ns.unknown ? " at least" : "");
+		draft_evidence(d, "wall_seconds", wall, "s");
+		draft_sentence_more(d, ": %s of work%s", draft_human(d, wall, AS_SECONDS),
+				    lost->t.wall_ns.unknown ? " at least" : "");
 	}
 	if (wall_known && read_known && value_number(read, NULL) > 0) {
-		remark_see(d, "read_bytes", read, "bytes");
-		remark_say_more(d, ", %s read", remark_human(d, read, AS_BYTES));
+		draft_evidence(d, "read_bytes", read, "bytes");
+		draft_sentence_more(d, ", %s read", draft_human(d, read, AS_BYTES));
 	}
 	said = d->f.sentence;
 	if (lost->example->prefix) {
-		remark_see(d, "prefix", value_text(lost->example->prefix), "");
-		remark_say_more(d, "; the first was of kind %s",
-				remark_name(d, run_prefix_shown(r->run, lost->example->prefix)));
-		remark_place(d, lost->example, "first_");
+		draft_evidence(d, "prefix", value_text(lost->example->prefix), "");
+		draft_sentence_more(d, "; the first was of kind %s",
+				    draft_name(d, run_prefix_shown(r->run, lost->example->prefix)));
+		draft_place(d, lost->example, "first_");
 	}
 	say_raised(d, lost->example);
 	if (told_by_state(r, lost->example)) /* the evidence stays */
 		d->f.sentence = said;
-	remark_cost(d, lost->t.wall_ns.unknown ? (double)NAN : lost->cost);
+	draft_cost(d, lost->t.wall_ns.unknown ? (double)NAN : lost->cost);
 }
 
 static double weight_of(const struct report *r, const struct lost *lost)
@@ -122,7 +123,7 @@ static double weight_of(const struct report *r, const struct lost *lost)
 	return all > 0 ? (double)lost->t.wall_ns.v / all : 0;
 }
 
-enum verdict finding_killed_work(const struct report *r, struct remark *d)
+enum verdict finding_killed_work(const struct report *r, struct draft *d)
 {
 	const struct worker *w;
 	struct lost lost;
@@ -134,23 +135,23 @@ enum verdict finding_killed_work(const struct report *r, struct remark *d)
 		 lost.t.attempts == 1 ? "was lost with its worker"
 				      : "were lost with their workers");
 	w = lost.example->worker;
-	remark_see(d, "worker", value_text(w->label), "");
-	remark_say_more(d, "; %s ", remark_name(d, w->label));
+	draft_evidence(d, "worker", value_text(w->label), "");
+	draft_sentence_more(d, "; %s ", draft_name(d, w->label));
 	if (w->goodbye_how) {
-		remark_see(d, "how", value_text(w->goodbye_how), "");
-		remark_say_more(d, "ended by %s", remark_name(d, w->goodbye_how));
+		draft_evidence(d, "how", value_text(w->goodbye_how), "");
+		draft_sentence_more(d, "ended by %s", draft_name(d, w->goodbye_how));
 	} else {
-		remark_say_more(d, "sent no goodbye");
+		draft_sentence_more(d, "sent no goodbye");
 	}
 	if (w->goodbye_cause) {
-		remark_see(d, "cause", value_text(w->goodbye_cause), "");
-		remark_say_more(d, " (%s)", remark_name(d, w->goodbye_cause));
+		draft_evidence(d, "cause", value_text(w->goodbye_cause), "");
+		draft_sentence_more(d, " (%s)", draft_name(d, w->goodbye_cause));
 	}
-	remark_gain_most(d, d->f.cost_s);
-	return remark_found(d, weight_of(r, &lost));
+	draft_gain_most(d, d->f.cost_s);
+	return draft_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_failed_work(const struct report *r, struct remark *d)
+enum verdict finding_failed_work(const struct report *r, struct draft *d)
 {
 	struct lost lost;
 
@@ -159,10 +160,10 @@ enum verdict finding_failed_work(const struct report *r, struct remark *d)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost, "failed for good");
 	advise_chunk(r, d, lost.example);
-	return remark_found(d, weight_of(r, &lost));
+	return draft_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_retried_work(const struct report *r, struct remark *d)
+enum verdict finding_retried_work(const struct report *r, struct draft *d)
 {
 	struct lost lost;
 
@@ -171,11 +172,11 @@ enum verdict finding_retried_work(const struct report *r, struct remark *d)
 		return CHECK_QUIET;
 	say_lost(r, d, &lost,
 		 lost.t.attempts == 1 ? "failed and was repeated" : "failed and were repeated");
-	remark_gain_most(d, d->f.cost_s);
-	return remark_found(d, weight_of(r, &lost));
+	draft_gain_most(d, d->f.cost_s);
+	return draft_found(d, weight_of(r, &lost));
 }
 
-enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
+enum verdict finding_recomputed_work(const struct report *r, struct draft *d)
 {
 	struct lost lost;
 
@@ -183,6 +184,6 @@ enum verdict finding_recomputed_work(const struct report *r, struct remark *d)
 	if ((double)lost.t.attempts < d->check->first + (double)r->run->again)
 		return CHECK_QUIET; /* a later call requested the others: run_company_say() */
 	say_lost(r, d, &lost, "succeeded but ran twice");
-	remark_gain_most(d, d->f.cost_s);
-	return remark_found(d, weight_of(r, &lost));
+	draft_gain_most(d, d->f.cost_s);
+	return draft_found(d, weight_of(r, &lost));
 }

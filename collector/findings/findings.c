@@ -34,7 +34,7 @@ const char *finding_severity_name(enum finding_severity severity)
 	return names[severity];
 }
 
-static int take(struct findings *out, const struct remark *d, enum verdict verdict)
+static int take(struct findings *out, const struct draft *d, enum verdict verdict)
 {
 	struct finding_gap *gap;
 	struct finding *f;
@@ -179,7 +179,7 @@ static void put_off(struct findings *out)
 static int make_check(const struct check *c, const struct report *r, const struct costs *costs,
 		      const struct kinds *kinds, struct findings *out)
 {
-	struct remark d = {.check = c, .costs = costs, .kinds = kinds, .arena = &out->arena};
+	struct draft d = {.check = c, .costs = costs, .kinds = kinds, .arena = &out->arena};
 	enum verdict verdict;
 
 	d.f = (struct finding){.id = c->id, .severity = c->severity, .advice = c->advice};

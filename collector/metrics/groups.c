@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct wanted {
+struct group_key {
 	const struct groups *groups;
 	const void *key;
 };
@@ -14,7 +14,7 @@ struct wanted {
 /* The table holds indexes, from 1, as the array moves. */
 static bool same_key(const void *item, const void *key)
 {
-	const struct wanted *w = key;
+	const struct group_key *w = key;
 
 	return w->groups->v[(uintptr_t)item - 1].key == w->key;
 }
@@ -22,7 +22,7 @@ static bool same_key(const void *item, const void *key)
 int groups_take(struct groups *groups, const void *key, const struct attempt *a,
 		const struct classes *c)
 {
-	struct wanted wanted = {groups, key};
+	struct group_key wanted = {groups, key};
 	uint64_t hash = hash_pair((uint64_t)(uintptr_t)key, 0);
 	uintptr_t place = (uintptr_t)table_find(&groups->table, hash, same_key, &wanted);
 	struct group *g;
@@ -42,7 +42,7 @@ int groups_take(struct groups *groups, const void *key, const struct attempt *a,
 
 const struct group *groups_find(const struct groups *groups, const void *key)
 {
-	struct wanted wanted = {groups, key};
+	struct group_key wanted = {groups, key};
 	uintptr_t place = (uintptr_t)table_find(
 		&groups->table, hash_pair((uint64_t)(uintptr_t)key, 0), same_key, &wanted);
 

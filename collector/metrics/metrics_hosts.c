@@ -28,7 +28,7 @@ static uint64_t hash_of(const struct worker *w, enum sharing by)
 			 by == SHARE_NET ? w->net_namespace.v.u : 0);
 }
 
-struct wanted {
+struct host_key {
 	const struct hosts *hosts;
 	const struct worker *worker;
 	enum sharing by;
@@ -37,14 +37,14 @@ struct wanted {
 /* The table holds indexes, from 1, as the array moves. */
 static bool same_place(const void *item, const void *key)
 {
-	const struct wanted *w = key;
+	const struct host_key *w = key;
 
 	return same(w->hosts->by[w->by].v[(uintptr_t)item - 1].first, w->worker, w->by);
 }
 
 static struct host *find(const struct hosts *hosts, const struct worker *w, enum sharing by)
 {
-	struct wanted wanted = {hosts, w, by};
+	struct host_key wanted = {hosts, w, by};
 	uintptr_t place =
 		(uintptr_t)table_find(&hosts->by[by].table, hash_of(w, by), same_place, &wanted);
 

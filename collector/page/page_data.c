@@ -346,7 +346,7 @@ static void put_completeness(const struct report *r, struct json *j)
 	emit_value(j, "unseen_storage_bytes", r->balance.unseen.storage_read_bytes);
 	emit_value(j, "process_storage_bytes", r->balance.process.storage_read_bytes);
 	emit_array(j, "notes");
-	report_remarks(r, say_note, &list);
+	report_notes(r, say_note, &list);
 	emit_end(j);
 	emit_value(j, "notes_total", value_uint(list.n));
 	emit_end(j);

@@ -141,7 +141,7 @@ static void put_bytes(const struct report *r, struct sink *s, bool colour)
 	grid_print(&g);
 }
 
-static void count_remark(void *arg, const char *line)
+static void count_note(void *arg, const char *line)
 {
 	(void)line;
 	++*(size_t *)arg;
@@ -164,7 +164,7 @@ static void put_completeness(const struct report *r, struct sink *s)
 	};
 	char line[400] = "", since[16];
 	bool known, all_known = true;
-	size_t i, remarks = 0;
+	size_t i, notes = 0;
 	double n;
 
 	for (i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
@@ -185,9 +185,9 @@ static void put_completeness(const struct report *r, struct sink *s)
 		    report_silent_since(r, since));
 	else if (!*line)
 		add(line, sizeof(line), "no record lost");
-	report_remarks(r, count_remark, &remarks);
-	if (remarks)
-		add(line, sizeof(line), "; %zu note%s", remarks, plural(remarks));
+	report_notes(r, count_note, &notes);
+	if (notes)
+		add(line, sizeof(line), "; %zu note%s", notes, plural(notes));
 	sink_puts(s, "\n");
 	text_paragraph(s, "Completeness: ", "%s", line);
 }

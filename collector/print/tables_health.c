@@ -217,5 +217,5 @@ void report_table_completeness(const struct report *r, struct sink *s, bool colo
 		       r->run->workers.n, at_least, human(r->records_refused, AS_COUNT, a),
 		       at_least, human(r->records_lost, AS_COUNT, b),
 		       (size_t)r->run->model->files_read, r->run->model->torn.n);
-	report_remarks(r, say_text, s);
+	report_notes(r, say_text, s);
 }

@@ -194,13 +194,13 @@ void report_completeness_json(const struct report *r, struct json *j)
 	emit_value(j, "files_read", value_uint(m->files_read));
 	put_torn(m, j);
 	emit_array(j, "notes");
-	report_remarks(r, say_json, j);
+	report_notes(r, say_json, j);
 	emit_end(j);
 	emit_end(j);
 }
 
 /* Notes of the shims of the run's workers: each text once, with the number of workers. */
-static void remark_notes(const struct report *r, void (*say)(void *, const char *), void *arg)
+static void note_workers_notes(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct worker *w, *o;
 	size_t i, k, n, p, q, times;
@@ -232,8 +232,7 @@ static bool same_calibration(const struct filesystem *a, const struct filesystem
 }
 
 /* What the results of `crema doctor --calibrate` mean for storage bytes: each verdict once. */
-static void remark_calibrations(const struct report *r, void (*say)(void *, const char *),
-				void *arg)
+static void note_calibrations(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct filesystem *seen[16], *f;
 	char line[512];
@@ -265,7 +264,7 @@ const char *report_silent_since(const struct report *r, char text[16])
 	return text;
 }
 
-static void remark_states(const struct report *r, void (*say)(void *, const char *), void *arg)
+static void note_states(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct run *run = r->run;
 	size_t i, lost = 0, async = 0, elsewhere = 0;
@@ -336,7 +335,7 @@ static bool digests_missing(const struct run *run, const struct worker *w)
 	return false;
 }
 
-static void remark_dask(const struct report *r, void (*say)(void *, const char *), void *arg)
+static void note_dask(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	size_t i, without = 0, cut = 0;
 	char line[256];
@@ -359,7 +358,7 @@ static void remark_dask(const struct report *r, void (*say)(void *, const char *
 	}
 }
 
-static void remark_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
+static void note_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	char in[HUMAN_BYTES], out[HUMAN_BYTES], line[256];
 	double bytes = value_number(r->shared_network_read_bytes, NULL) +
@@ -376,15 +375,15 @@ static void remark_shared(const struct report *r, void (*say)(void *, const char
 	say(arg, line);
 }
 
-void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg)
+void report_notes(const struct report *r, void (*say)(void *arg, const char *line), void *arg)
 {
 	const struct model *m = r->run->model;
 	const struct torn_file *t;
 	char line[512];
 	size_t i;
 
-	remark_states(r, say, arg);
-	remark_dask(r, say, arg);
+	note_states(r, say, arg);
+	note_dask(r, say, arg);
 	for (i = 0; i < m->torn.n; i++) {
 		t = &m->torn.v[i];
 		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
@@ -401,7 +400,7 @@ void report_remarks(const struct report *r, void (*say)(void *arg, const char *l
 			 m->records_bad);
 		say(arg, line);
 	}
-	remark_shared(r, say, arg);
-	remark_calibrations(r, say, arg);
-	remark_notes(r, say, arg);
+	note_shared(r, say, arg);
+	note_calibrations(r, say, arg);
+	note_workers_notes(r, say, arg);
 }

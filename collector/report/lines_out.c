@@ -139,7 +139,7 @@ static void wait_cell(struct grid *g, const struct line_sum *s)
 			    100 * s->class_s[most] / s->seconds);
 }
 
-static void put_remarks(const struct lines *l, struct value wall, struct sink *s)
+static void put_notes(const struct lines *l, struct value wall, struct sink *s)
 {
 	bool known;
 	double exact = value_number(wall, &known);
@@ -222,5 +222,5 @@ void lines_table(const struct lines *l, const struct read_lines *reads, struct v
 	}
 	grid_print(&g);
 	table_more(s, l->rows.n, TOP);
-	put_remarks(l, wall, s);
+	put_notes(l, wall, s);
 }

@@ -130,7 +130,7 @@ void report_losses_json(const struct report *r, struct json *j);
 /* The time of the first silent worker's last message, as 12:34:56. Returns `text`. */
 const char *report_silent_since(const struct report *r, char text[16]);
 /* Notes for people and JSON: `say` gets each, one line. */
-void report_remarks(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
+void report_notes(const struct report *r, void (*say)(void *arg, const char *line), void *arg);
 
 /* The length of the common folder in the paths of these files; and the line that names it. */
 size_t report_folder(const struct report *r, bool (*shown)(const struct file_sum *));

@@ -391,7 +391,7 @@ static void test_a_sum_has_not_the_name_of_a_metric(void **state)
 	fx_free(fx);
 }
 
-static void test_nothing_to_remark(void **state)
+static void test_nothing_to_report(void **state)
 {
 	struct fixture *fx = fx_new();
 	struct found found;
@@ -504,7 +504,7 @@ int main(void)
 		cmocka_unit_test(test_lines_are_full),
 		cmocka_unit_test(test_a_failed_run_is_judged_by_all_attempts),
 		cmocka_unit_test(test_a_sum_has_not_the_name_of_a_metric),
-		cmocka_unit_test(test_nothing_to_remark),
+		cmocka_unit_test(test_nothing_to_report),
 		cmocka_unit_test(test_no_baskets),
 		cmocka_unit_test(test_brief),
 		cmocka_unit_test(test_more_than_fits),

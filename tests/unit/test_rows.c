@@ -136,7 +136,7 @@ static void test_row_089(void **state)
 	fx_hello(fx, 1, "{}");
 	fx_simple(fx, 1, 1, "a", "s", 0, 0, 100, "ok");
 	collect(fx, &found);
-	report_remarks(&found.report, keep_line, line);
+	report_notes(&found.report, keep_line, line);
 	assert_string_equal(line, "Dask's fine metrics: 1 workers sent none, 0 only a part");
 	found_free(&found);
 	fx_free(fx);
