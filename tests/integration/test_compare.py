@@ -66,9 +66,9 @@ def runs(tmp_path_factory, homes, data):
             seen = procs.report("--list").stdout
             loser = threading.Thread(target=lose_a_worker, args=(procs, client, seen))
             loser.start()
-            jobs.run_coffea(client, [data["zstd"]], chunksize=5_000)
+            jobs.run_coffea(client, [data["zstd"]], chunksize=2_000)  # long enough to lose a worker in it
             loser.join()
-            r.changing = jobs.settled(procs, lambda j: len(j["chunks"]) >= 40 and j["run"] not in seen)
+            r.changing = jobs.settled(procs, lambda j: len(j["chunks"]) >= 100 and j["run"] not in seen)
         yield r
 
 
