@@ -102,7 +102,7 @@ def main():
     parser.add_argument("--scheduler", required=True, help="address of the Dask scheduler")
     parser.add_argument("--files", nargs="+", required=True, help="NanoAOD files")
     parser.add_argument("--chunksize", type=int, default=50_000)
-    parser.add_argument("--workers", type=int, default=1, help="wait for so many workers first")
+    parser.add_argument("--workers", type=int, default=1, help="wait for this many workers first")
     parser.add_argument("--output", help="write the sums here, as JSON")
     parser.add_argument("--report", help="write coffea's report here, as JSON")
     parser.add_argument("--no-savemetrics", dest="savemetrics", action="store_false")

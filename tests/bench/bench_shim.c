@@ -329,7 +329,7 @@ int main(int argc, char **argv)
 	size = 1;
 	printf("scale: a null system call costs %.0f ns here\n",
 	       block(call_null, 100000, CLOCK_THREAD_CPUTIME_ID));
-	compare("pread 1 B, process that is no worker", call_real_pread, call_pread, CALLS, 0.04,
+	compare("pread 1 B, process that is not a worker", call_real_pread, call_pread, CALLS, 0.04,
 		CLOCK_THREAD_CPUTIME_ID);
 	if (shim_arm(&why)) {
 		fprintf(stderr, "bench: cannot arm: %s\n", why);

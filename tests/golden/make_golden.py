@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes journal-1.crema beside this file: format 1 with every frame and message that a journal may hold, one worker,
+"""Writes journal-1.crema next to this file: format 1 with every frame and message that a journal may hold, one worker,
 numbers chosen by hand. It is kept as it is: a new collector must read it. A new format gets a file of its own."""
 
 import sys

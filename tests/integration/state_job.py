@@ -38,7 +38,7 @@ def hang(i, folder):
         say(folder, pid=os.getpid(), thread=threading.get_native_id())
         lock = threading.Lock()
         lock.acquire()
-        lock.acquire()  # for ever
+        lock.acquire()  # forever
     return nap(i, 0.05)
 
 

@@ -174,7 +174,7 @@ def test_hung_call(start):
     assert state["why"] == "task in a call" and state["running"] == 1
     assert (task["pid"], task["thread"], task["function"]) == (where["pid"], where["thread"], "hang")
     assert f"pid {where['pid']}, thread {where['thread']}" in state["text"]
-    line = next(n for n, text in enumerate(JOB.read_text().splitlines(), 1) if text == "        lock.acquire()  # for ever")
+    line = next(n for n, text in enumerate(JOB.read_text().splitlines(), 1) if text == "        lock.acquire()  # forever")
     assert state["stuck"]["kind"] == "lock" and state["stuck"]["seconds"] > PATIENCE_SECONDS / 2 and f"state_job.py:{line} hang" in state["stuck"]["line"]
     live = job.until_live("stalled", 60)["text"]
     for text in (state["text"], live):

@@ -15,18 +15,18 @@
 static const char *path;
 
 /* What was added to the ring since the last call: bytes and extents. */
-static uint64_t taken(uint64_t *stretches)
+static uint64_t taken(uint64_t *extents)
 {
 	uint64_t bytes = 0;
 
-	*stretches = 0;
+	*extents = 0;
 	for (; crema_shm->extents_tail != crema_shm->extents_head; crema_shm->extents_tail++) {
 		struct crema_extent *e =
 			&crema_shm->extent[crema_shm->extents_tail % CREMA_SHM_EXTENTS];
 
 		assert_true(e->row > 0 && e->row <= CREMA_SHM_FILES);
 		bytes += e->bytes;
-		*stretches += 1;
+		*extents += 1;
 		e->row = 0;
 	}
 	return bytes;

@@ -34,7 +34,7 @@
 	OPTION("workers", 'n', "N", "200", "simulated workers")                                    \
 	OPTION("first", 'i', "N", "0", "number of the first: workers of several swarms differ")    \
 	OPTION("seconds", 's', "S", "10", "how long")                                              \
-	OPTION("records", 'R', "N", "0", "instead: until so many task records are sent")           \
+	OPTION("records", 'R', "N", "0", "instead: until this many task records are sent")         \
 	OPTION("rate", 'r', "N", "0", "task records per second; 0: as fast as they are taken")     \
 	OPTION("frame", 'f', "N", "50", "task records in a frame; 0: idle workers")                \
 	OPTION("window", 'w', "N", "8", "frames of a worker under way, 64 at most")                \
