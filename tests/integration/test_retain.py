@@ -14,6 +14,11 @@ from stores import DAY, Store, begun, noise, tasks, totals
 DROPPED = "00000000000000000000-dropped.crema"
 
 
+def wait_for_footers(store, collector):
+    """A run whose footers have just been written is dropped only by the next check."""
+    cluster.wait_until(lambda: len(list((store.dir / "footers").glob("*-journal.crema"))) >= 3, "footers", 60, [collector.log])
+
+
 def three_runs(folder):
     """Two old runs and a recent one of the same worker, each in a separate segment."""
     store = Store(folder)
@@ -113,7 +118,7 @@ def test_what_is_left_of_workers(tmp_path, by):
     report = store.report(young)
     with store.collect() as plain:
         before = plain.counters()
-        cluster.wait_until(lambda: len(list((store.dir / "footers").glob("*-journal.crema"))) >= 3, "footers", 60, [plain.log])
+        wait_for_footers(store, plain)
     for path in not odd and segments[:2] or ():
         data = bytearray(path.read_bytes())
         data[-10000] ^= 0x10
@@ -226,6 +231,7 @@ def test_killed_at_any_step(tmp_path, at):
     runs, _ = store.list()
     with store.collect() as plain:
         before = plain.counters()
+        wait_for_footers(store, plain)
     call, file = at.split()
     path = store.journal / ".new" / f"{0:020}-journal.crema" if file == "new" else segments[int(file)]
     prefix = ["strace", "-f", "-qq", "-o", tmp_path / "trace", "-e", f"trace={call}", "-P", path,
