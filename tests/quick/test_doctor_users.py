@@ -4,6 +4,7 @@ because root's doctor would contact the collectors of the workers that other tes
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,18 @@ def test_each_sees_its_own_workers(tmp_path):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"root": ["root"], "root, all": ["other", "root"], "other": ["other"], "other, all": ["other", "root"],
                                        "one": ["other"], "hidden": True}
+
+
+@pytest.mark.skipif(subprocess.run([*MADE, "true"], capture_output=True).returncode != 0, reason="no separate PID namespace")
+def test_a_program_in_a_folder_named_crema(tmp_path):
+    """Only a file named as counters are makes a process a worker, not a folder such as /opt/crema-0.1."""
+    folder = tmp_path / "crema-0.1"
+    folder.mkdir()
+    shutil.copy(CREMA, folder / "crema")
+    done = subprocess.run([*MADE, folder / "crema", "doctor", "--json"], env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+                          capture_output=True, text=True, timeout=120)
+    lines = [line["text"] for line in json.loads(done.stdout)["lines"] if line["about"] == "worker"]
+    assert lines == ["no Dask worker runs on this machine now"]
 
 
 def main(home):
