@@ -198,23 +198,32 @@ static int render(const struct report_request *req, struct run *run, const struc
 	return write_end(&s, rc, out);
 }
 
-/* A worker's notes may explain why there are none. */
+/* Damaged files or a worker's notes may explain why there are none. */
 static int no_run(struct buf *out, const struct model *m, const char *dir)
 {
-	const char *note = NULL;
+	const char *note = NULL, *damaged = NULL;
+	const struct torn_file *file;
 	size_t i;
 
 	for (i = 0; i < m->torn.n; i++) {
-		if (m->torn.v[i].newer)
+		file = &m->torn.v[i];
+		/* the end of one that is being written is no damage */
+		if (!damaged &&
+		    (file->error || (file->bytes_skipped && (file->no_header || !file->truncated))))
+			damaged = file->name;
+		if (file->newer)
 			return report_fail(out, -ENOENT,
 					   "no run in '%s': '%s' was written by a newer crema; use "
 					   "that version to read it",
-					   dir, m->torn.v[i].name);
+					   dir, file->name);
 	}
 	for (i = 0; i < m->workers.n && !note; i++) {
 		if (m->workers.v[i]->notes.n)
 			note = m->workers.v[i]->notes.v[0];
 	}
+	if (damaged)
+		return report_fail(out, -ENOENT, "no run in '%s': '%s' in it is damaged", dir,
+				   damaged);
 	return report_fail(out, -ENOENT,
 			   "no run in '%s' yet: its frame files contain no tasks%s%s%s", dir,
 			   note ? " (a worker reports: " : "", note ? note : "", note ? ")" : "");

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import subprocess
 
@@ -79,6 +80,16 @@ def completed(line):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={**os.environ, "PATH": f"{CREMA.parent}:{os.environ['PATH']}"})
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
+
+
+def test_nothing_but_damage(tmp_path):
+    """A journal without a run is reported as damaged only if it is, and not if a frame is still being written."""
+    (tmp_path / "journal").mkdir()
+    path = tmp_path / "journal" / f"{1795821527979715:020}-journal.crema"
+    for data, reason in ((random.Random(7).randbytes(100_000), f"'journal/{path.name}' in it is damaged"), (b"", "contain no tasks")):
+        path.write_bytes(data)
+        done = crema("report", "--dir", tmp_path)
+        assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and reason in done.stderr, done.stderr
 
 
 def test_completion(made):  # noqa: F811
