@@ -207,7 +207,7 @@ static int no_run(struct buf *out, const struct model *m, const char *dir)
 
 	for (i = 0; i < m->torn.n; i++) {
 		file = &m->torn.v[i];
-		/* the end of one that is being written is no damage */
+		/* a file may end in half a frame while it is written */
 		if (!damaged &&
 		    (file->error || (file->bytes_skipped && (file->no_header || !file->truncated))))
 			damaged = file->name;
