@@ -17,7 +17,7 @@
 #define STEP_BYTES 4096
 #define WHY(a, ...) snprintf((a)->why, sizeof((a)->why), __VA_ARGS__)
 
-struct talk {
+struct handshake {
 	struct stream stream;
 	struct session session;
 	struct buf in, out;
@@ -27,7 +27,7 @@ struct talk {
 	bool done;
 };
 
-static int put_clock(struct talk *t)
+static int put_clock(struct handshake *t)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CLOCK, t->worker, 1);
 	struct packed_map question;
@@ -37,7 +37,7 @@ static int put_clock(struct talk *t)
 	return session_send_map(&t->session, &t->out, &head, &question);
 }
 
-static int on_challenge(struct ask *a, struct talk *t, const msgpack_object *map)
+static int on_challenge(struct ask *a, struct handshake *t, const msgpack_object *map)
 {
 	int err;
 
@@ -53,7 +53,7 @@ static int on_challenge(struct ask *a, struct talk *t, const msgpack_object *map
 	return err;
 }
 
-static int on_proof(struct ask *a, struct talk *t, const msgpack_object *map)
+static int on_proof(struct ask *a, struct handshake *t, const msgpack_object *map)
 {
 	int err = session_proof(&t->session, map, &t->out);
 
@@ -64,7 +64,7 @@ static int on_proof(struct ask *a, struct talk *t, const msgpack_object *map)
 	return err ? err : put_clock(t);
 }
 
-static int on_frame(struct ask *a, struct talk *t, uint8_t type, const msgpack_object *map)
+static int on_frame(struct ask *a, struct handshake *t, uint8_t type, const msgpack_object *map)
 {
 	uint64_t now = clock_real_ns(), t1 = get_u64(map, "t1", 0);
 	char reason[200];
@@ -87,7 +87,7 @@ static int on_frame(struct ask *a, struct talk *t, uint8_t type, const msgpack_o
 	return 0;
 }
 
-static int take_frames(struct ask *a, struct talk *t)
+static int take_frames(struct ask *a, struct handshake *t)
 {
 	struct buf scratch = BUF_INIT;
 	const unsigned char *raw;
@@ -116,7 +116,7 @@ static int take_frames(struct ask *a, struct talk *t)
 }
 
 /* One turn of waiting, writing and reading. */
-static int turn(struct ask *a, struct talk *t)
+static int turn(struct ask *a, struct handshake *t)
 {
 	bool write = t->out.len || stream_unsent(&t->stream);
 	struct pollfd p = {t->stream.fd, (short)(POLLIN | (write ? POLLOUT : 0)), 0};
@@ -141,7 +141,7 @@ static int turn(struct ask *a, struct talk *t)
 	return take_frames(a, t);
 }
 
-static int open_stream(struct ask *a, struct talk *t, const struct net_address *address,
+static int open_stream(struct ask *a, struct handshake *t, const struct net_address *address,
 		       struct tls_context **context)
 {
 	struct tls_settings settings;
@@ -171,7 +171,7 @@ static int open_stream(struct ask *a, struct talk *t, const struct net_address *
 int ask_collector(struct ask *a, const struct net_address *address, const char *token_file)
 {
 	struct tls_context *context = NULL;
-	struct talk t = {.stream = {.fd = -1}, .deadline_ns = clock_mono_ns() + MOST_NS};
+	struct handshake t = {.stream = {.fd = -1}, .deadline_ns = clock_mono_ns() + MOST_NS};
 	char path[PATH_MAX];
 	int err;
 

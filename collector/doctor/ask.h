@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask.h - talks to a collector as an agent does, up to its clock, without leaving a record.
+ * ask.h - connects to a collector as an agent does, up to its clock, and leaves no record.
  *
  * A collector only registers a worker after its HELLO, which is never sent.
  */

@@ -11,7 +11,7 @@
  *	process.c, layer.c	one process of /proc; which ancestor lost LD_PRELOAD
  *	workers.c		Dask's workers here: whether they are measured, by which agent
  *	calibrate.c, ways.c	file systems: whether their storage charges are right
- *	ask.c, check_collector.c	a collector, as an agent would talk to it; its page
+ *	ask.c, check_collector.c	a collector, as an agent connects to it; its page
  */
 #ifndef CREMA_COLLECTOR_DOCTOR_DOCTOR_H
 #define CREMA_COLLECTOR_DOCTOR_DOCTOR_H
