@@ -136,7 +136,8 @@ static struct task_span *producer_of(const struct producers *all, uint64_t key,
  * even if an earlier call had the same keys. */
 static bool made_it_itself(const struct task_span *consumer, uint64_t key)
 {
-	return is_plain_dask(consumer) && smallest_has(&consumer->part->keys, key);
+	return (is_plain_dask(consumer) || consumer->part->users) &&
+	       smallest_has(&consumer->part->keys, key);
 }
 
 static void note_from(struct task_span *consumer, struct task_span *p)
@@ -151,58 +152,42 @@ static void note_from(struct task_span *consumer, struct task_span *p)
 		consumer->from[i] = p;
 }
 
-/* The whole span that the user opened and Dask put these merges into; NULL: it has no other tasks.
- */
-static struct task_span *opened_span(const struct task_spans *spans, const struct task_span *merges)
+/* The whole span that the user opened and Dask put these merges into; NULL: it has no other tasks,
+ * or the consumer is something else. */
+static struct task_span *opened_span(const struct task_spans *spans,
+				     const struct task_span *consumer)
 {
 	struct task_span *s;
 
+	if (span_kind(consumer) != 'm' || !consumer->part->users)
+		return NULL;
 	for (s = spans->v; s < spans->v + spans->n; s++) {
 		if (s->part->users && !span_kind(s) && !s->part->block &&
-		    s->part->span == merges->part->span)
+		    s->part->span == consumer->part->span)
 			return s;
 	}
 	return NULL;
 }
 
-/* Merges in a span that the user opened: another one's if all that they take was made there, and
+/* Merges in a span that the user opened are another one's if all that they take was made there, and
  * none of it here. They never join two spans. */
-static void take_in_users_span(const struct model *m, const struct task_spans *spans,
-			       const struct producers *all, struct task_span *merges)
+static void take(const struct model *m, const struct task_spans *spans, const struct producers *all,
+		 struct task_span *consumer)
 {
-	struct task_span *own = opened_span(spans, merges), *p, *only = NULL;
-	bool several = false;
-	uint64_t key;
-	size_t i;
-
-	for (i = 0; i < merges->part->consumed.n && !several; i++) {
-		key = merges->part->consumed.v[i];
-		if (smallest_has(&merges->part->keys, key))
-			continue;
-		p = own && smallest_has(&own->part->keys, key) ? own
-							       : producer_of(all, key, merges);
-		several = p && only && span_leader(only) != span_leader(p);
-		only = p ? p : only;
-	}
-	only = only && !several ? only : own;
-	if (only)
-		unite(m, only, merges);
-}
-
-static void take(const struct model *m, const struct producers *all, struct task_span *consumer)
-{
-	struct task_span *p, *only = NULL;
-	bool several = false;
+	struct task_span *own = opened_span(spans, consumer), *p, *only = NULL;
+	bool merges = span_kind(consumer) == 'm', users = consumer->part->users, several = false;
 	uint64_t key;
 	size_t i;
 
 	for (i = 0; i < consumer->part->consumed.n; i++) {
 		key = consumer->part->consumed.v[i];
-		p = made_it_itself(consumer, key) ? NULL : producer_of(all, key, consumer);
+		p = made_it_itself(consumer, key)		 ? NULL
+		    : own && smallest_has(&own->part->keys, key) ? own
+								 : producer_of(all, key, consumer);
 		if (!p)
 			continue;
 		note_from(consumer, p);
-		if (span_kind(consumer) == 'm') {
+		if (merges && !users) {
 			unite(m, p, consumer);
 		} else if (consumer->chunks) {
 			if (!p->taken && span_kind(p) == 's' &&
@@ -214,7 +199,12 @@ static void take(const struct model *m, const struct producers *all, struct task
 			only = p;
 		}
 	}
-	if (only && !several && !span_leader(only)->users && !consumer->users)
+	only = several ? NULL : only;
+	if (merges && users)
+		only = only ? only : own;
+	else if (only && (span_leader(only)->users || consumer->users))
+		only = NULL;
+	if (only)
 		unite(m, only, consumer);
 }
 
@@ -282,14 +272,12 @@ int spans_join(const struct model *m, struct task_spans *spans)
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++)
 		join_block(m, spans, s);
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
-		if (span_kind(s) == 'm' && s->part->users)
-			take_in_users_span(m, spans, &all, s);
-		else if (!is_plain_dask(s)) /* merges first: they determine what one run is */
-			take(m, &all, s);
+		if (!is_plain_dask(s)) /* merges first: they determine what one run is */
+			take(m, spans, &all, s);
 	}
 	for (s = spans->v; s < spans->v + spans->n && !rc; s++) {
 		if (is_plain_dask(s))
-			take(m, &all, s);
+			take(m, spans, &all, s);
 	}
 	free(all.v);
 	return rc ? rc : take_all_later(spans);

@@ -472,6 +472,8 @@ static void test_merges_stay_in_the_users_span(void **state)
 	assert_int_equal(fx->runs.n, 2);
 	assert_int_equal(run_of(fx, "a")->attempts.n, 5);
 	assert_int_equal(run_of(fx, "b")->attempts.n, 2);
+	assert_int_equal(run_of(fx, "a")->others.sources, 1); /* the report names b's results */
+	assert_string_equal(run_of(fx, "a")->others.source_ids[0], run_of(fx, "b")->id);
 	fx_free(fx);
 }
 
