@@ -13,17 +13,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/frame.h"
 #include "common/procfs.h"
+#include "common/view.h"
 #include "shm.h"
 
 #define HEAD_BYTES offsetof(struct crema_shm, agent_stream_seq)
 
-/* "crema-" and the worker's id in hex, as the shim names them. */
 static bool is_name(const char *name)
 {
-	return strncmp(name, "crema-", 6) == 0 && strlen(name) == 6 + FRAME_HEX_BYTES - 1 &&
-	       strspn(name + 6, "0123456789abcdef") == FRAME_HEX_BYTES - 1;
+	size_t n = view_name_bytes(name);
+
+	return n && !name[n];
 }
 
 /* Only the head is read; in a union, for its alignment. */

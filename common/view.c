@@ -11,7 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/frame.h"
+
 #define LOAD(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+
+size_t view_name_bytes(const char *text)
+{
+	const size_t digits = FRAME_HEX_BYTES - 1;
+
+	return !strncmp(text, "crema-", 6) && strspn(text + 6, "0123456789abcdef") == digits
+		       ? 6 + digits
+		       : 0;
+}
 
 static bool is_ours(const struct crema_shm *m)
 {

@@ -25,6 +25,9 @@ struct view {
 	struct redact *redact; /* NULL: names are sent as they are */
 };
 
+/* Length of the name of such memory, "crema-" and the worker's id in hex, that the text begins
+ * with; 0: it does not. */
+size_t view_name_bytes(const char *text);
 /*
  * Opens (O_NOFOLLOW), locks (shared), checks owner, size, magic, ABI, tables, struct sizes, maps.
  * 0; -EPROTO: not ours or another ABI; -ESTALE: a worker other than pid/start_ticks; or -errno.

@@ -13,6 +13,7 @@
 
 #include "common/dirs.h"
 #include "common/procfs.h"
+#include "common/view.h"
 
 #define LIBRARY "/libcrema.so"
 
@@ -50,14 +51,6 @@ static void path_of(const char *line, char *out, size_t size)
 	snprintf(out, size, "%.*s", from ? (int)strcspn(from, "\n") : 0, from ? from : "");
 }
 
-/* A worker's counters: a file "crema-" and the worker's id, 32 hexadecimal digits. */
-static bool is_counters(const char *path)
-{
-	const char *name = dirs_base(path, "");
-
-	return !strncmp(name, "crema-", 6) && strspn(name + 6, "0123456789abcdef") == 32;
-}
-
 static void look_at_maps(struct process *p)
 {
 	struct buf maps = BUF_INIT;
@@ -76,7 +69,7 @@ static void look_at_maps(struct process *p)
 		if (strstr(path, LIBRARY)) {
 			p->loaded = true;
 			snprintf(p->library, sizeof(p->library), "%s", path);
-		} else if (is_counters(path)) {
+		} else if (view_name_bytes(dirs_base(path, ""))) {
 			snprintf(p->shm, sizeof(p->shm), "%s", path);
 		}
 	}
