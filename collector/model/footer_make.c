@@ -441,7 +441,7 @@ int footer_identify(const char *segment, const char *name, struct footer_id *id)
 		rc = n < 0 ? -errno : -EIO;
 	close(fd);
 	if (!rc)
-		*id = (struct footer_id){strtoull(name, NULL, 10), (uint64_t)st.st_size,
+		*id = (struct footer_id){framefile_created_ns(name), (uint64_t)st.st_size,
 					 hash_bytes(17, tail, (size_t)n)};
 	return rc;
 }

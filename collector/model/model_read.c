@@ -89,7 +89,7 @@ static bool begin_segment(struct model *m, const char *path, const char *name)
 		m->error = -ENOMEM;
 		return false;
 	}
-	s->created_ns = strtoull(name, NULL, 10);
+	s->created_ns = framefile_created_ns(name);
 	s->bytes = stat(path, &st) ? 0 : (uint64_t)st.st_size;
 	if (s->created_ns < m->below_ns) {
 		m->segments.n--;

@@ -49,7 +49,7 @@ static bool is_left(const char *path, const char *journal_dir, const char *name)
 
 	if (!strncmp(name, FRAMEFILE_HIDDEN, strlen(FRAMEFILE_HIDDEN)))
 		return is_stale(path);
-	return strtoull(name, NULL, 10) &&
+	return framefile_created_ns(name) &&
 	       !dirs_join(segment, sizeof(segment), journal_dir, name) && access(segment, F_OK) &&
 	       errno == ENOENT;
 }
