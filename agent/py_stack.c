@@ -8,9 +8,8 @@
 #include "fnv.h"
 
 #define LINE_TABLE_BYTES 65536u
-#define OFFSETS_BYTES 512u
-#define FRAME_BYTES 128u /* covers every member that is read */
-#define CODE_BYTES 256u
+#define FRAME_BYTES PY_FRAME_BYTES
+#define CODE_BYTES PY_CODE_BYTES
 #define CODE_BYTES_LEAST 152u
 #define OBJECT_TYPE 8u /* of every object: a reference count before it */
 #define BYTES_SIZE 16u
@@ -22,21 +21,7 @@
 #define SHORT 4	      /* frames: each thread of Dask's has more */
 #define PAGE 4096u
 
-static const struct py_layout layouts[] = {
-#define PYTHON(minor, release, particular, told, ascii, compact, ...)                              \
-	{minor, told, ascii, compact, {__VA_ARGS__}},
-#include "pythons.def"
-};
-
 #define OWNED_BY_C 3 /* frames of the interpreter itself, from here on */
-
-static const struct py_layout *layout_of(uint32_t version)
-{
-	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-		if (version >> 24 == 3 && (version >> 16 & 0xff) == layouts[i].minor)
-			return &layouts[i];
-	return NULL;
-}
 
 static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
 {
@@ -46,40 +31,10 @@ static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes
 /* The layout of this interpreter; leaves minor 0 if there is none. */
 static bool find_layout(struct py_process *p)
 {
-	const struct py_layout *known = layout_of(p->version);
-	struct py_layout l;
-	uint8_t told[OFFSETS_BYTES];
-	uint64_t v;
+	uint8_t told[PY_OFFSETS_BYTES];
+	size_t n = p->read(p->arg, p->runtime, told, sizeof(told));
 
-	p->layout.minor = 0;
-	if (!known)
-		return false;
-	l = *known;
-	if (!l.told) {
-		p->layout = l;
-		return true;
-	}
-	if (!copy(p, p->runtime, told, sizeof(told)) || memcmp(told, "xdebugpy", 8))
-		return false;
-	memcpy(&v, told + 8, 8);
-	if (v >> 16 != p->version >> 16)
-		return false;
-	memcpy(&v, told + 16, 8); /* free threaded: other objects */
-	if (v)
-		return false;
-	for (int i = 0; i < PY_MEMBERS; i++) {
-		if (l.member[i] == PY_NONE)
-			continue;
-		memcpy(&v, told + l.member[i], 8);
-		if (v >= (i == PY_THREAD_FRAME || i == PY_THREAD_TID  ? 4096
-			  : i >= PY_FRAME_BACK && i <= PY_FRAME_OWNER ? FRAME_BYTES - 8
-								      : CODE_BYTES - 8) &&
-		    i != PY_CODE_START)
-			return false;
-		l.member[i] = (uint16_t)v;
-	}
-	p->layout = l;
-	return true;
+	return py_layout_find(p->version, n == sizeof(told) ? told : NULL, &p->layout) == 0;
 }
 
 bool py_stack_knows(struct py_process *p)
@@ -107,12 +62,12 @@ static uint64_t first_frame(const struct py_process *p, const struct py_layout *
 {
 	uint64_t v, of = tid;
 
-	if (tid && l->member[PY_THREAD_TID] != PY_NONE &&
+	if (tid && l->member[PY_THREAD_TID] != PY_ABSENT &&
 	    (!copy(p, state + l->member[PY_THREAD_TID], &of, 8) || of != tid))
 		return 0;
 	if (!copy(p, state + l->member[PY_THREAD_FRAME], &v, sizeof(v)))
 		return 0;
-	if (l->member[PY_CFRAME_FRAME] != PY_NONE &&
+	if (l->member[PY_CFRAME_FRAME] != PY_ABSENT &&
 	    !copy(p, v + l->member[PY_CFRAME_FRAME], &v, sizeof(v)))
 		return 0;
 	return v;
@@ -177,9 +132,9 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, st
 	f->code = word(bytes, l->member[PY_FRAME_CODE]) & ~UINT64_C(7);
 	f->instruction = word(bytes, l->member[PY_FRAME_AT]);
 	*back = word(bytes, l->member[PY_FRAME_BACK]);
-	*skip = l->member[PY_FRAME_OWNER] != PY_NONE &&
+	*skip = l->member[PY_FRAME_OWNER] != PY_ABSENT &&
 		bytes[l->member[PY_FRAME_OWNER]] >= OWNED_BY_C;
-	if (l->member[PY_CODE_START] == PY_NONE) {
+	if (l->member[PY_CODE_START] == PY_ABSENT) {
 		memcpy(&last, bytes + l->member[PY_FRAME_AT], sizeof(last));
 		f->instruction = last;
 	}
@@ -233,16 +188,31 @@ static bool read_codes(const struct py_process *p, const struct py_frame *frame,
 	return true;
 }
 
-/* Changes if the object at that address has become another one. */
-static uint64_t key_of(const struct py_layout *l, const struct py_frame *f, const uint8_t *code)
+static uint32_t check_of(const struct py_layout *l, const uint8_t *code)
+{
+	uint32_t first;
+
+	memcpy(&first, code + l->member[PY_CODE_FIRST], sizeof(first));
+	return py_code_check(word(code, l->member[PY_CODE_NAME]),
+			     word(code, l->member[PY_CODE_FILE]),
+			     word(code, l->member[PY_CODE_LINES]), first);
+}
+
+static uint64_t key_of(const struct py_frame *f)
 {
 	uint64_t key = crema_hash_more(CREMA_HASH_BEGIN, &f->code, sizeof(f->code));
 
 	key = crema_hash_more(key, &f->instruction, sizeof(f->instruction));
-	key = crema_hash_more(key, code + l->member[PY_CODE_NAME], 8);
-	key = crema_hash_more(key, code + l->member[PY_CODE_FILE], 8);
-	key = crema_hash_more(key, code + l->member[PY_CODE_LINES], 8);
-	return crema_hash_more(key, code + l->member[PY_CODE_FIRST], 4);
+	return crema_hash_more(key, &f->check, sizeof(f->check));
+}
+
+struct py_frame py_stack_frame(const struct py_process *p, const struct crema_py_frame *recorded)
+{
+	struct py_frame f = {.code = recorded->code, .check = recorded->check};
+
+	f.instruction = recorded->at + (p->layout.member[PY_CODE_START] == PY_ABSENT ? 0 : f.code);
+	f.key = key_of(&f);
+	return f;
 }
 
 /* A generator that is suspended meanwhile ends the chain, and a loop over one suspends it all the
@@ -274,8 +244,10 @@ size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid
 	memcpy(frame, walked[best] + n[best] - same, same * sizeof(*frame));
 	if (!same || !read_codes(p, frame, same, code))
 		return 0;
-	for (size_t i = 0; i < same; i++)
-		frame[i].key = key_of(&p->layout, &frame[i], code[i]);
+	for (size_t i = 0; i < same; i++) {
+		frame[i].check = check_of(&p->layout, code[i]);
+		frame[i].key = key_of(&frame[i]);
+	}
 	return same;
 }
 
@@ -458,7 +430,7 @@ static int64_t line_of(const struct py_process *p, const struct py_layout *l, co
 	    (n && !copy(p, object + BYTES_DATA, t.byte, n)))
 		return 0;
 	t.n = n;
-	if (l->member[PY_CODE_START] == PY_NONE)
+	if (l->member[PY_CODE_START] == PY_ABSENT)
 		return line_of_310(&t, first, f->instruction * 2);
 	start = f->code + l->member[PY_CODE_START];
 	return f->instruction < start ? first : line_at(&t, first, f->instruction - start);
@@ -473,6 +445,7 @@ bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 
 	if (!l->minor || !has_type(p, frame->code, p->code_type) ||
 	    p->read(p->arg, frame->code, code, sizeof(code)) < CODE_BYTES_LEAST ||
+	    check_of(l, code) != frame->check ||
 	    !read_text(p, l, word(code, l->member[PY_CODE_NAME]), function, PY_NAME_BYTES, false) ||
 	    !read_text(p, l, word(code, l->member[PY_CODE_FILE]), file, PY_FILE_BYTES, true))
 		return false;

@@ -15,34 +15,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "contract/py_layout.h"
+#include "shm.h"
+
 #define PY_FRAMES 128 /* deeper stacks are cut */
 #define PY_NAME_BYTES 128
 #define PY_FILE_BYTES 256
-#define PY_NONE 0xffffu /* a member that this version does not have */
-
-enum py_member {
-	PY_THREAD_FRAME,
-	PY_CFRAME_FRAME, /* the frame is one step further; PY_NONE: it is not */
-	PY_THREAD_TID,
-	PY_FRAME_BACK,
-	PY_FRAME_CODE,
-	PY_FRAME_AT,
-	PY_FRAME_OWNER,
-	PY_CODE_FILE,
-	PY_CODE_NAME,
-	PY_CODE_LINES,
-	PY_CODE_FIRST,
-	PY_CODE_START,
-	PY_MEMBERS
-};
-
-/* Offsets of members; ascii, compact: bytes before the characters of a text. */
-struct py_layout {
-	uint16_t minor; /* 0: unknown */
-	uint16_t told, ascii, compact;
-	uint16_t member[PY_MEMBERS];
-};
-
 struct py_process {
 	/* Copies from the process; returns how many bytes from the start could be read. */
 	size_t (*read)(void *arg, uint64_t address, void *to, size_t bytes);
@@ -57,6 +35,7 @@ struct py_process {
 
 struct py_frame {
 	uint64_t frame, code, instruction; /* addresses; of 3.10 an index */
+	uint32_t check;			   /* py_code_check() of its code object */
 	uint64_t key;			   /* equal if py_stack_name() would return the same */
 };
 
@@ -70,7 +49,10 @@ size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid
 		       struct py_frame frame[PY_FRAMES], size_t *whole);
 /* True if this interpreter's layout is known. */
 bool py_stack_knows(struct py_process *p);
-/* Names of a frame of a walk, UTF-8, cut; line 0: unknown. False: it is not a frame any more. */
+/* The frame that the shim recorded. */
+struct py_frame py_stack_frame(const struct py_process *p, const struct crema_py_frame *recorded);
+/* Names of a frame of a walk, UTF-8, cut; line 0: unknown. False: its code object is another one by
+ * now. */
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line);
 

@@ -54,6 +54,10 @@ struct pyline_row {
 	uint64_t clock_cpu_ns, clock_runqueue_ns; /* of what is in ns[CREMA_T_cpu] */
 	uint32_t held_samples; /* samples of threads that waited for the lock while it held it */
 	uint64_t held_ns;      /* the time that these stand for */
+	/* Samples by the byte (pylines_bytes.c), by enum crema_lines_byte. */
+	uint32_t byte_samples[CREMA_LINES_BYTES];
+	uint64_t bytes[CREMA_LINES_BYTES];
+	double byte_variance[CREMA_LINES_BYTES];
 };
 
 struct pyline_table {

@@ -15,6 +15,9 @@
  * gets the time, if the lock has not changed hands between the samples of both threads
  * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples.
  *
+ * What tasks read and received is sampled by the byte, by the shim with the thread's stack; here
+ * the samples are added to the same rows (pylines_bytes.c).
+ *
  * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
  * when none does. When the table is full all of it is sent and a new one begins. One thread.
  */
@@ -74,6 +77,7 @@ struct pylines {
 	uint64_t cost_ns;			     /* mean of the latest with tasks */
 	uint64_t cpu_ns;			     /* of all samples with tasks */
 	uint64_t interval_ns;			     /* the present mean */
+	uint32_t byte_idle[CREMA_SHM_BYTE_STACKS];   /* samples in which a row was unused */
 	bool clocks;				     /* run queue separated from the CPU */
 	bool unsent;
 };
@@ -86,6 +90,11 @@ void pylines_look(struct pylines *l, uint64_t mono_ns);
 /* Part of a sample: the row of the thread's stack, and whether inner frames are missing. */
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
+/* The row of a stack that the shim recorded. */
+struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
+				    const struct crema_py_frame *recorded, size_t n);
+/* Takes the shim's samples by the byte. The worker may have ended. */
+void pylines_bytes(struct pylines *l);
 /* The same: a thread waits on that condition variable; and once all threads were sampled. */
 void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
 void pylines_blame(struct pylines *l);

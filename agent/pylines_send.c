@@ -73,6 +73,32 @@ static void pack_classes(msgpack_packer *pk, const struct pyline_row *r)
 	pack_map_end(pk, map);
 }
 
+static const char *const byte_names[] = {
+#define LINES_BYTES(name, ...) #name,
+#include "rows.def"
+};
+
+static void pack_bytes(msgpack_packer *pk, const struct pyline_row *r)
+{
+	static const char *const names[] = {"byte_samples", "bytes", "byte_variance"};
+	bool any = false;
+	size_t map;
+
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		any = any || r->byte_samples[i];
+	for (unsigned int k = 0; k < sizeof(names) / sizeof(*names) && any; k++) {
+		pack_text(pk, names[k]);
+		map = pack_map_begin(pk);
+		for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+			if (r->byte_samples[i] && k < 2)
+				pack_kv_u64(pk, byte_names[i],
+					    k ? r->bytes[i] : r->byte_samples[i]);
+			else if (r->byte_samples[i])
+				pack_kv_f64(pk, byte_names[i], r->byte_variance[i]);
+		pack_map_end(pk, map);
+	}
+}
+
 static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct message *m,
 		     uint32_t number)
 {
@@ -99,6 +125,7 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 		pack_kv_u64(pk, "held_samples", r->held_samples);
 		pack_kv_u64(pk, "held_ns", r->held_ns);
 	}
+	pack_bytes(pk, r);
 	pack_text(pk, "frames");
 	pack_array(pk, r->depth);
 	for (uint32_t i = 0; i < r->depth; i++)

@@ -103,6 +103,12 @@ enum crema_server_number {
 	CREMA_SERVER_NUMBERS
 };
 
+enum crema_lines_byte {
+#define LINES_BYTES(name, ...) CREMA_LINES_B_##name,
+#include "rows.def"
+	CREMA_LINES_BYTES
+};
+
 enum crema_frame_type {
 #define FRAME(id, number, help) CREMA_FRAME_##id = number,
 #define MESSAGE(id, number, help)

@@ -24,6 +24,7 @@
 
 #include "fnv.h"
 #include "ids.h"
+#include "shm_stacks.h"
 
 #define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
 #define CREMA_SHM_ABI 1u
@@ -55,8 +56,6 @@
 #define CREMA_SHM_POLL_RINGS 4
 #define CREMA_KEY_BYTES 96u
 #define CREMA_EXTENTS_ENDED 6u
-#define CREMA_SHM_STACKS 128u
-#define CREMA_STACK_DEPTH 48u
 
 enum crema_slot_state {
 	CREMA_SLOT_FREE = 0,
@@ -148,6 +147,11 @@ struct crema_thread {
 	/* Extents of that file that have ended and are not in the ring yet. */
 	uint64_t extent_ended_offset[CREMA_EXTENTS_ENDED];
 	uint32_t extent_ended_bytes[CREMA_EXTENTS_ENDED];
+	uint64_t byte_left[CREMA_LINES_BYTES]; /* until the next sample; see
+						  shim/count/byte_sample.h */
+	uint64_t byte_gap[CREMA_LINES_BYTES];  /* what that sample stands for; 0: nothing */
+	uint32_t submitter; /* the stack that handed it its work (byte_sample.h); 0: unknown */
+	uint32_t pad;
 	struct crema_counters seg;
 };
 
@@ -408,39 +412,6 @@ struct crema_snapshot {
 	uint64_t children_cpu_ns, children_inblock, children_oublock;
 };
 
-/*
- * One wait of a task that was longer than the threshold, with its native call stack
- * (shim/count/blocked.h). A thread takes a free record by compare-and-swap and fills it; the agent
- * reads what is ready and frees it. If none is free the wait is only counted.
- */
-struct crema_stack {
-	uint32_t state;	 /* 0 free, 1 being made, 2 ready */
-	uint32_t wait;	 /* CREMA_T_x: its class */
-	uint64_t number; /* from 0 over the lifetime of the worker */
-	uint64_t attempt, waited_ns, end_boot_ns;
-	uint32_t tid, prefix, span;
-	uint32_t on;   /* enum crema_stack_on: what was waited for */
-	uint32_t file; /* string id of its path, or of the host's name; 0 = none */
-	uint32_t peer_bytes;
-	uint8_t peer[28];		     /* a socket's other end: sockaddr_in or sockaddr_in6 */
-	uint32_t depth;			     /* 0: no stack could be taken */
-	uint64_t address[CREMA_STACK_DEPTH]; /* return addresses, innermost first */
-};
-enum crema_stack_on {
-	CREMA_ON_NOTHING = 0,
-	CREMA_ON_FILE = 1,
-	CREMA_ON_SOCKET = 2,
-	CREMA_ON_OTHER = 3,
-	CREMA_ON_HOST = 4
-};
-
-/* Waits longer than threshold_ns, exact, by their class. */
-struct crema_blocked {
-	uint64_t threshold_ns; /* 0: none are recorded */
-	uint64_t recorded;     /* took a record: the next one's number */
-	uint64_t calls[CREMA_TIMES], ns[CREMA_TIMES];
-};
-
 /* JSON text from the worker probe (seq odd while writing). */
 struct crema_probe_text {
 	uint32_t seq;
@@ -456,6 +427,7 @@ struct crema_probe_text {
 	 CREMA_SHM_OPENED * sizeof(struct crema_opened) +                                          \
 	 CREMA_SHM_EXTENTS * sizeof(struct crema_extent) +                                         \
 	 CREMA_SHM_STACKS * sizeof(struct crema_stack) +                                           \
+	 CREMA_SHM_BYTE_STACKS * (sizeof(struct crema_byte_stack) + sizeof(uint64_t)) +            \
 	 CREMA_SHM_CODEC_ROWS * sizeof(struct crema_codec_row) +                                   \
 	 CREMA_SHM_SERVERS * sizeof(struct crema_server) +                                         \
 	 CREMA_SHM_SECTIONS * sizeof(struct crema_section) +                                       \
@@ -506,6 +478,9 @@ struct crema_shm {
 	struct crema_snapshot snapshot;
 	struct crema_blocked blocked;
 	struct crema_stack stack[CREMA_SHM_STACKS];
+	uint32_t byte_samples; /* written by the agent: 1 if it takes samples by the byte */
+	uint64_t byte_stack_hash[CREMA_SHM_BYTE_STACKS]; /* of the rows; 0: none */
+	struct crema_byte_stack byte_stack[CREMA_SHM_BYTE_STACKS];
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
@@ -552,6 +527,7 @@ static inline uint64_t crema_shm_tables(void)
 #define GAUGE_NUMBER(name, ...) "gauge " #name,
 #define GAUGE_PART(name, ...) "gauge part " #name,
 #define TOTALS_NUMBER(name, ...) "totals " #name,
+#define LINES_BYTES(name, ...) "lines bytes " #name,
 #include "rows.def"
 #define HOOK(family, ret, name, ...) "call " #name,
 #include "hooks.def"

@@ -119,6 +119,10 @@ static const struct line doing[] = {
 #define DOING_FIELD(name, help) {#name, "", help},
 #include "rows.def"
 };
+static const struct line lines_bytes[] = {
+#define LINES_BYTES(name, cell, shown, count, wait, help) {#name, #cell, help},
+#include "rows.def"
+};
 
 int main(void)
 {
@@ -154,6 +158,11 @@ int main(void)
 	    TYPED, totals);
 	PUT("SAMPLE", "With the counts of tasks and unattributed work together.", TYPED, sample);
 	PUT("HOST", "", TYPED, host);
+	PUT("Bytes of LINES",
+	    "Keys of a row's maps `byte_samples`, `bytes` and `byte_variance` (bytes squared), "
+	    "which "
+	    "are absent without samples.",
+	    "| name | column | meaning |\n|---|---|---|", lines_bytes);
 	PUT("DOING",
 	    "The map has `boot_ns`, `rows` with these, and `cut`, the number of rows left out. The "
 	    "latest is valid; times are of CLOCK_BOOTTIME.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* collapsed.c - sampled stacks in the format of flamegraph.pl and speedscope: one per line, frames
- * from the outermost on separated by ';', a blank, and the weight in microseconds. */
+ * from the outermost on separated by ';', a blank, and the weight in microseconds or bytes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void put_name(struct sink *s, const char *name)
 }
 
 static void put_stack(struct sink *s, const struct run *run, const struct line_stack_row *r,
-		      const char *class, double seconds)
+		      const char *class, double amount)
 {
 	const char *prefix = run_prefix_shown(run, r->prefix);
 	char number[32];
@@ -47,7 +47,7 @@ static void put_stack(struct sink *s, const struct run *run, const struct line_s
 	}
 	sink_puts(s, ";[");
 	sink_puts(s, class);
-	snprintf(number, sizeof(number), "] %.0f\n", fmax(1, seconds * 1e6));
+	snprintf(number, sizeof(number), "] %.0f\n", fmax(1, amount));
 	sink_puts(s, number);
 }
 
@@ -63,7 +63,27 @@ int export_collapsed(const struct report *r, const char *path, struct buf *why)
 			if (row->sum.class_s[k] > 0)
 				put_stack(&d.sink, r->run, row,
 					  k < CREMA_TIMES ? row_times[k].id : "other",
-					  row->sum.class_s[k]);
+					  row->sum.class_s[k] * 1e6);
+	}
+	return atomic_file_end(&d, why);
+}
+
+int export_collapsed_bytes(const struct report *r, const char *path, struct buf *why)
+{
+	static const char *const names[] = {
+#define LINES_BYTES(name, ...) #name,
+#include "rows.def"
+	};
+	struct atomic_file d;
+
+	atomic_file_init(&d, path);
+	for (size_t i = 0; i < r->lines.stacks.n; i++) {
+		const struct line_stack_row *row = r->lines.stacks.v[i];
+
+		for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
+			if (row->sum.bytes[k])
+				put_stack(&d.sink, r->run, row, names[k],
+					  (double)row->sum.bytes[k]);
 	}
 	return atomic_file_end(&d, why);
 }

@@ -13,6 +13,7 @@ const struct export_way export_ways[] = {
 	{OPT_sqlite, "run-%s.sqlite", export_sqlite},
 	{OPT_html, "run-%s.html", export_html},
 	{OPT_collapsed, "run-%s.collapsed", export_collapsed},
+	{OPT_collapsed_bytes, "run-%s.bytes.collapsed", export_collapsed_bytes},
 	{OPT_pprof, "run-%s.pb.gz", export_pprof},
 	{OPT_perfetto, "run-%s.trace.json", export_perfetto},
 };

@@ -28,6 +28,7 @@ int export_csv(const struct report *r, const char *path, struct buf *why);
 int export_sqlite(const struct report *r, const char *path, struct buf *why);
 int export_html(const struct report *r, const char *path, struct buf *why);
 int export_collapsed(const struct report *r, const char *path, struct buf *why);
+int export_collapsed_bytes(const struct report *r, const char *path, struct buf *why);
 int export_pprof(const struct report *r, const char *path, struct buf *why);
 int export_perfetto(const struct report *r, const char *path, struct buf *why);
 

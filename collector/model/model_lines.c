@@ -118,12 +118,26 @@ static void take_classes(const msgpack_object *map, uint64_t *v)
 		v[i] = get_u64(map, i < CREMA_TIMES ? row_times[i].id : "other", 0);
 }
 
+static void take_bytes(const msgpack_object *map, struct line_numbers *n)
+{
+	const msgpack_object *samples = get(map, "byte_samples"), *bytes = get(map, "bytes");
+	const msgpack_object *variance = get(map, "byte_variance");
+
+#define LINES_BYTES(name, ...)                                                                     \
+	n->byte_samples[CREMA_LINES_B_##name] = get_u64(samples, #name, 0);                        \
+	n->bytes[CREMA_LINES_B_##name] = get_u64(bytes, #name, 0);                                 \
+	n->byte_variance[CREMA_LINES_B_##name] = get_f64(variance, #name, 0);
+#include "rows.def"
+}
+
 static uint64_t sum_of(const struct line_numbers *n)
 {
 	uint64_t sum = n->held_samples;
 
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		sum += n->samples[i];
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		sum += n->byte_samples[i];
 	return sum;
 }
 
@@ -159,6 +173,7 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 	key.n.clock_runqueue_ns = get_u64(map, "clock_runqueue_ns", 0);
 	key.n.held_samples = get_u64(map, "held_samples", 0);
 	key.n.held_ns = get_u64(map, "held_ns", 0);
+	take_bytes(map, &key.n);
 	take_classes(get(map, "samples"), key.n.samples);
 	take_classes(get(map, "ns"), key.n.ns);
 	hash = hash_pair(hash_bytes(13, key.worker->id, sizeof(key.worker->id)),

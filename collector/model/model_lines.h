@@ -39,6 +39,9 @@ struct line_numbers {
 	uint64_t samples[LINE_CLASSES_TOLD], ns[LINE_CLASSES_TOLD];
 	/* Of others that waited for the interpreter lock while this stack held it. */
 	uint64_t held_samples, held_ns;
+	/* Samples by the byte, by enum crema_lines_byte. */
+	uint64_t byte_samples[CREMA_LINES_BYTES], bytes[CREMA_LINES_BYTES];
+	double byte_variance[CREMA_LINES_BYTES]; /* bytes squared */
 };
 
 struct line_stack {

@@ -9,35 +9,37 @@ function unlined(text) {
 }
 
 function comparedNode(name, user) {
-  return { name, user, folded: [], seconds: 0, of: [0, 0], samples: [0, 0], children: new Map() };
+  return { name, user, folded: [], amount: 0, of: [0, 0], samples: [0, 0], variance: [0, 0], children: new Map() };
 }
 
-/* Each run's seconds are in `of`; `seconds` is the width. */
+/* Each run's seconds or bytes are in `of`; `amount` is the width. */
 function comparedTree(runs) {
   const root = comparedNode("all tasks", false);
   runs.forEach((s, k) => s.rows.forEach((row) => {
-    const [seconds, samples] = flameWeight(row);
+    const [amount, samples, variance] = flameWeight(row);
     if (!samples) return;
     for (const node of flamePath(root, flameNames(s, row, unlined), comparedNode)) {
-      node.of[k] += seconds;
+      node.of[k] += amount;
       node.samples[k] += samples;
-      if (k === compared.widths) node.seconds += seconds;
+      node.variance[k] += variance ?? 0;
+      if (k === compared.widths) node.amount += amount;
     }
   }));
   return root;
 }
 
-/* How much longer the second run took, and half the width of the 95 % interval. */
+/* How much more the second run has, and half the width of the 95 % interval. */
 function comparedChange(node, root) {
-  const error = node.of.map((seconds, k) => {
-    const part = root.of[k] > 0 ? seconds / root.of[k] : 0;
+  const error = node.of.map((amount, k) => {
+    if (flameKind() !== undefined) return 1.96 * Math.sqrt(node.variance[k]);
+    const part = root.of[k] > 0 ? amount / root.of[k] : 0;
     return root.samples[k] ? 1.96 * Math.sqrt(part * (1 - part) / root.samples[k]) * root.of[k] : 0;
   });
   return [node.of[1] - node.of[0], Math.hypot(...error)];
 }
 
-function signed(x) {
-  return `${x < 0 ? "-" : "+"}${as.seconds(Math.abs(x))}`;
+function signed(x, format = as.seconds) {
+  return `${x < 0 ? "-" : "+"}${format(Math.abs(x))}`;
 }
 
 function comparedLook(root) {
@@ -50,7 +52,7 @@ function comparedLook(root) {
     opacity: (node) => (certain(node) ? 0.25 + 0.6 * Math.min(1, Math.abs(certain(node)) / Math.max(...node.of)) : 0.25),
     text: (node) => {
       const [change, error] = comparedChange(node, root);
-      return `${node.name}: ${as.seconds(node.of[0])} and ${as.seconds(node.of[1])}, ${signed(change)} +- ${as.seconds(error)} (${as.count(node.samples[0])} and ${as.count(node.samples[1])} samples)`;
+      return `${node.name}: ${flameAmount(node.of[0])} and ${flameAmount(node.of[1])}, ${signed(change, flameAmount)} +- ${flameAmount(error)} (${as.count(node.samples[0])} and ${as.count(node.samples[1])} samples)`;
     },
   };
 }
@@ -63,8 +65,7 @@ function drawDifference(box, d) {
     return;
   }
   const widths = h("select", { id: "flame-widths", "aria-label": "Run that the width shows" }, runs.map((_, k) => h("option", { value: k }, `widths: run ${k + 1}`)));
-  const time = h("select", { id: "flame-time", "aria-label": "Time that the width shows" }, h("option", { value: "all" }, "all time"),
-    ...d.classes.map((c, i) => h("option", { value: i }, `only ${c.name}`)).filter((o, i) => runs.some((s) => d3.sum(s.rows, (r) => r.seconds[i]) > 0)));
+  const time = flameWidths(runs, d.classes);
   widths.value = compared.widths;
   function redraw() {
     const root = comparedTree(runs);
@@ -77,7 +78,7 @@ function drawDifference(box, d) {
   all.addEventListener("click", () => { flame.path = []; redraw(); });
   box.append(h("div", { class: "tools" }, time, widths, all),
     legend([{ name: "run 2 took more", colour: "s1" }, { name: "run 2 took less", colour: "s0" }, { name: "no more than the error of sampling", colour: "s6" }]), chart,
-    h("p", { class: "shown" }, "Seconds of the tasks, estimated from samples. Frames are matched by function and file. To see what only the other run has, choose its widths."));
+    h("p", { class: "shown" }, "Seconds and bytes of the tasks, estimated from samples. Frames are matched by function and file. To see what only the other run has, choose its widths."));
   for (const [k, s] of runs.entries()) box.append(shownOf(s.rows.length, s.total, `stacks of run ${k + 1}`) || "");
   redraw();
 }
@@ -93,7 +94,7 @@ function drawFunctions(box, d) {
   const seconds = (k) => (f) => f.runs[k] && f.runs[k].seconds, error = (f) => Math.hypot(...f.runs.map((r) => r.error_seconds));
   const both = d.compare.functions.filter((f) => f.runs.every(Boolean));
   box.append(both.length ? table("table-functions", "Functions of your code, largest difference first", [["file", (f) => f.file, "name"], ["function", (f) => f.function, "name"],
-    ["run 1", seconds(0), as.seconds], ["run 2", seconds(1), as.seconds], ["change", (f) => f.runs[1].seconds - f.runs[0].seconds, signed], ["+-", error, as.seconds]], both)
+    ["run 1", seconds(0), as.seconds], ["run 2", seconds(1), as.seconds], ["change", (f) => f.runs[1].seconds - f.runs[0].seconds, (x) => signed(x)], ["+-", error, as.seconds]], both)
     : h("p", { class: "shown" }, "No function of your own code was sampled in both runs."));
 }
 

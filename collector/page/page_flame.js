@@ -5,11 +5,21 @@ const FLAME_ROW = 18;
 const flame = { path: [], search: "", time: "all", by: "task" }; // kept over redraws
 
 function flameNode(name, user, classes) {
-  return { name, user, folded: [], seconds: 0, samples: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
+  return { name, user, folded: [], amount: 0, samples: 0, variance: 0, held: 0, classes: classes.map(() => 0), children: new Map() };
 }
 
-/* The width of a stack: all of its time, one class of it, or how long it held the interpreter lock. */
+/* The kind of bytes that the width shows; undefined: it shows time. */
+function flameKind() {
+  return flame.time.startsWith("b") ? +flame.time.slice(1) : undefined;
+}
+
+function flameAmount(v) {
+  return flameKind() === undefined ? as.seconds(v) : as.bytes(v);
+}
+
+/* The width of a stack, samples, variance: all of its time, one class of it, how long it held the interpreter lock, or its bytes of a kind. */
 function flameWeight(row) {
+  if (flameKind() !== undefined) return row.bytes[flameKind()];
   if (flame.time === "all") return [d3.sum(row.seconds), row.samples];
   if (flame.time === "held") return [row.held_seconds, row.held_samples];
   return [row.seconds[+flame.time], row.class_samples[+flame.time]];
@@ -25,8 +35,8 @@ function flameFold(node) {
   const names = [], beside = [];
   let last = node;
   for (;;) {
-    const [child, ...others] = [...last.children.values()].sort((a, b) => b.seconds - a.seconds);
-    if (!child || child.user || child.seconds < 0.9 * node.seconds) break;
+    const [child, ...others] = [...last.children.values()].sort((a, b) => b.amount - a.amount);
+    if (!child || child.user || child.amount < 0.9 * node.amount) break;
     beside.push(...others);
     names.push(child.name);
     last = child;
@@ -41,11 +51,12 @@ function flameFold(node) {
 function flameParts(s, row) {
   if (flame.by === "dataset") return [[row.dataset ?? "no dataset, or not known yet", row]];
   if (flame.by !== "worker") return [[null, row]];
-  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples] }; // of workers without a separate part
+  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples], bytes: row.bytes.map((v) => [...v]) }; // of workers without a separate part
   for (const part of row.parts) {
     part.seconds.forEach((v, i) => { rest.seconds[i] = Math.max(0, rest.seconds[i] - v); });
     part.class_samples.forEach((v, i) => { rest.class_samples[i] -= v; });
     for (const name of ["samples", "held_seconds", "held_samples"]) rest[name] = Math.max(0, rest[name] - part[name]);
+    part.bytes.forEach((v, i) => v.forEach((n, k) => { rest.bytes[i][k] = Math.max(0, rest.bytes[i][k] - n); }));
   }
   return [...row.parts.map((part) => [s.workers[part.worker], { ...row, ...part }]), ["other workers", rest]];
 }
@@ -71,13 +82,14 @@ function flamePath(root, names, make) {
 function flameTree(s, classes) {
   const root = flameNode("all tasks", false, classes);
   for (const [group, row] of s.rows.flatMap((r) => flameParts(s, r))) {
-    const [seconds, samples] = flameWeight(row);
+    const [amount, samples, variance] = flameWeight(row);
     if (!samples) continue;
     const names = [...(group === null ? [] : [[group, false]]), ...flameNames(s, row)];
     for (const node of flamePath(root, names, (name, user) => flameNode(name, user, classes))) {
       row.seconds.forEach((v, i) => { node.classes[i] += v; });
-      node.seconds += seconds;
+      node.amount += amount;
       node.samples += samples;
+      node.variance += variance ?? 0;
       node.held += row.held_seconds;
     }
   }
@@ -92,7 +104,7 @@ function flameCells(root, path) {
     cells.push({ node, path: at, x0, x1, depth });
     let x = x0;
     for (const [name, child] of [...node.children].sort((a, b) => d3.ascending(a[0], b[0]))) {
-      const width = node.seconds > 0 ? (x1 - x0) * child.seconds / node.seconds : 0;
+      const width = node.amount > 0 ? (x1 - x0) * child.amount / node.amount : 0;
       if (width >= least) below(child, [...at, name], x, x + width, depth + 1);
       x += width;
     }
@@ -110,31 +122,31 @@ function flameCells(root, path) {
 }
 
 function flameColour(node, classes) {
-  return (classes[flame.time] || classes[d3.maxIndex(node.classes)]).colour;
+  return (classes[flame.colour] || classes[d3.maxIndex(node.classes)]).colour;
 }
 
 function flameText(node, all, classes) {
-  const whole = d3.sum(node.classes), parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => flame.time === "all" && v > 0.005 * whole);
-  const share = node.seconds / all.seconds, error = 1.96 * Math.sqrt(share * (1 - share) / all.samples);
-  return `${node.name}: ${as.seconds(node.seconds)}, ${as.percent(share * 100)} +- ${as.percent(error * 100)} (${as.count(node.samples)} samples)\n` +
+  const whole = d3.sum(node.classes), bytes = flameKind() !== undefined, parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => flame.time === "all" && v > 0.005 * whole);
+  const share = node.amount / all.amount, error = bytes ? 1.96 * Math.sqrt(node.variance) : 1.96 * Math.sqrt(share * (1 - share) / all.samples);
+  return `${node.name}: ${flameAmount(node.amount)}${bytes ? ` +- ${as.bytes(error)}, ${as.percent(share * 100)}` : `, ${as.percent(share * 100)} +- ${as.percent(error * 100)}`} (${as.count(node.samples)} samples)\n` +
     [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / whole)}`)].join(", ") +
-    (node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");
+    (!bytes && node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");
 }
 
 function flameMatches(node, word) {
   return [node.name, ...node.folded].some((name) => name.toLowerCase().includes(word));
 }
 
-/* The time below frames that match the search, each stack once. */
+/* The width below frames that match the search, each stack once. */
 function flameFound(node, word) {
-  if (flameMatches(node, word)) return node.seconds;
+  if (flameMatches(node, word)) return node.amount;
   return d3.sum([...node.children.values()], (child) => flameFound(child, word));
 }
 
 /* look: the colour, opacity and text of a cell. */
 function drawCells(chart, root, look, redraw) {
   const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
-  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time");
+  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time or bytes");
   const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !flameMatches(c.node, word) ? "cell faint" : "cell"))
     .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
     .attr("aria-label", (c) => look.text(c.node));
@@ -165,14 +177,21 @@ function flameLines(s, classes) {
   return [...lines.values()].sort((a, b) => b.seconds - a.seconds);
 }
 
+/* What the widths can show, of any of the runs. */
+function flameWidths(runs, classes) {
+  const some = (amount) => runs.some((s) => d3.sum(s.rows, amount) > 0), option = (value, text) => h("option", { value }, text);
+  return h("select", { id: "flame-time", "aria-label": "What the width shows" }, option("all", "all time"),
+    ...classes.map((c, i) => option(i, `only ${c.name}`)).filter((o, i) => some((row) => row.seconds[i])),
+    ...(some((row) => row.held_seconds) ? [option("held", "held the interpreter lock")] : []),
+    ...runs[0].kinds.map((kind, k) => option(`b${k}`, `bytes ${kind.name}`)).filter((o, k) => some((row) => row.bytes[k][0])));
+}
+
 function drawFlame(box, d) {
   const s = d.stacks, chart = h("div", {}), found = h("span", { id: "flame-found", role: "status" });
   const search = h("input", { type: "search", id: "flame-search", placeholder: "function or file", "aria-label": "Mark frames" });
   const all = h("button", { type: "button", id: "flame-all" }, "All");
-  const sums = d.classes.map((c, i) => d3.sum(s.rows, (r) => r.seconds[i])), held = d3.sum(s.rows, (r) => r.held_seconds);
-  const time = h("select", { id: "flame-time", "aria-label": "Time that the width shows" }, h("option", { value: "all" }, "all time"),
-    ...d.classes.map((c, i) => h("option", { value: i }, `only ${c.name}`)).filter((o, i) => sums[i] > 0),
-    ...(held > 0 ? [h("option", { value: "held" }, "held the interpreter lock")] : []));
+  const sums = d.classes.map((c, i) => d3.sum(s.rows, (r) => r.seconds[i]));
+  const time = flameWidths([s], d.classes);
   const by = h("select", { id: "flame-by", "aria-label": "What the second row shows" }, h("option", { value: "task" }, "by kind of task"),
     ...(s.rows.some((r) => r.dataset !== null) ? [h("option", { value: "dataset" }, "by dataset")] : []), ...(s.workers.length ? [h("option", { value: "worker" },
       s.workers.length < s.sampled_workers ? `by worker (the busiest ${s.workers.length} of ${s.sampled_workers})` : "by worker")] : []));
@@ -183,9 +202,10 @@ function drawFlame(box, d) {
   if (!time.value) time.value = flame.time = "all"; // the class disappeared in a redraw
   let root = flameTree(s, d.classes);
   function redraw() {
+    flame.colour = flameKind() === undefined ? flame.time : s.kinds[flameKind()].wait;
     chart.replaceChildren();
     drawCells(chart, root, { colour: (n) => flameColour(n, d.classes), opacity: (n) => (n.user ? 0.75 : 0.4), text: (n) => flameText(n, root, d.classes) }, redraw);
-    found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.seconds)} of ${time.selectedOptions[0].textContent.replace("all time", "the time")}` : "";
+    found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.amount)} of ${time.selectedOptions[0].textContent.replace("all time", "the time")}` : "";
     all.disabled = !flame.path.length;
   }
   search.addEventListener("input", () => { flame.search = search.value; redraw(); });
@@ -219,20 +239,23 @@ function sourceLine(row, classes, most, reads) {
   const timed = row.samples > 0, seconds = timed ? d3.sum(row.seconds) : 0, read = row.read_bytes !== undefined;
   return h("tr", { class: row.gap ? "gap" : false, "data-line": row.line }, h("td", {}, timed ? as.seconds(seconds) : ""), h("td", {}, timed ? as.percent(share(seconds, most)) : ""),
     h("td", {}, timed ? sourceBar(row, classes, most) : ""), ...(reads.asked ? [h("td", {}, read ? as.bytes(row.read_bytes) : ""), h("td", {}, read ? as.seconds(row.decompress_cpu_seconds) : "")] : []),
+    ...reads.kinds.map((k) => h("td", {}, row.bytes && row.bytes[k][0] ? as.bytes(row.bytes[k][0]) : "")),
     ...(reads.opened ? [h("td", {}, row.opened_bytes === undefined ? "" : as.bytes(row.opened_bytes))] : []),
     h("td", { class: "number" }, row.line), h("td", {}, h("code", {}, row.text ?? `(${row.function})`)));
 }
 
 function drawSource(box, d) {
   const has = (name) => d.source.files.some((file) => file.rows.some((row) => row[name] !== undefined));
-  const reads = { asked: has("read_bytes"), opened: has("opened_bytes") };
+  const { kinds } = d.stacks, sampled = kinds.map((kind, k) => k).filter((k) => d.source.files.some((file) => file.rows.some((row) => row.bytes && row.bytes[k][0])));
+  const reads = { asked: has("read_bytes"), opened: has("opened_bytes"), kinds: sampled };
   for (const file of d.source.files) {
     const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
-    const head = ["time", "of all", "", ...(reads.asked ? ["read", "decompressing"] : []), ...(reads.opened ? ["opened"] : []), "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
+    const head = ["time", "of all", "", ...(reads.asked ? ["read", "decompressing"] : []), ...sampled.map((k) => kinds[k].name), ...(reads.opened ? ["opened"] : []), "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
     box.append(h("details", { class: "source", open: file === d.source.files[0] }, h("summary", {}, file.file), note ? h("p", { class: "shown" }, note) : "",
       h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds, reads))))),
       file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
   }
+  if (sampled.length) box.append(h("p", { class: "shown" }, "Read from files, received: estimated from samples; with what the line calls, also in other threads."));
   if (reads.opened) box.append(h("p", { class: "shown" }, "Opened: bytes read through the descriptors that the line opened, by whatever line and thread; exact, and not in addition to \u201cread\u201d."));
   if (reads.asked) box.append(h("p", { class: "shown" }, "Read: bytes in the files of the columns that the line asked for first, and the CPU time of decompressing them; exact, without what the lines that it calls read."));
   if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));

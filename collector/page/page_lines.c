@@ -55,6 +55,27 @@ static void put_sum(struct json *j, const struct line_sum *s)
 	emit_end(j);
 	emit_value(j, "held_seconds", value_real(s->held_s));
 	emit_value(j, "held_samples", value_uint(s->held_samples));
+	emit_array(j, "bytes"); /* by kind: bytes, samples, variance */
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		emit_array(j, NULL);
+		emit_value(j, NULL, value_uint(s->bytes[i]));
+		emit_value(j, NULL, value_uint(s->byte_samples[i]));
+		emit_value(j, NULL, value_real(s->byte_variance[i]));
+		emit_end(j);
+	}
+	emit_end(j);
+}
+
+static void put_kinds(struct json *j)
+{
+	emit_array(j, "kinds"); /* of bytes */
+#define LINES_BYTES(name, cell, shown, count, wait, help)                                          \
+	emit_object(j, NULL);                                                                      \
+	emit_value(j, "name", value_text(shown));                                                  \
+	emit_value(j, "wait", value_uint(CREMA_T_##wait));                                         \
+	emit_end(j);
+#include "rows.def"
+	emit_end(j);
 }
 
 /* Workers with a separate part of each stack, busiest first; none if there is only one worker. */
@@ -107,6 +128,15 @@ static size_t sampled_workers(const struct report *r, struct told *workers)
 	return n;
 }
 
+static bool any_sample(const struct line_sum *s)
+{
+	uint64_t n = s->samples + s->held_samples;
+
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		n += s->byte_samples[i];
+	return n != 0;
+}
+
 static void put_parts(const struct report *r, const struct line_stack_row *row,
 		      const struct told *workers, size_t n, struct json *j)
 {
@@ -117,7 +147,7 @@ static void put_parts(const struct report *r, const struct line_stack_row *row,
 		for (size_t k = 0; k < row->parts.n; k++)
 			if (row->parts.v[k]->worker == workers[w].worker)
 				lines_add_part(&r->lines, row->parts.v[k], &sum);
-		if (!sum.samples && !sum.held_samples)
+		if (!any_sample(&sum))
 			continue;
 		emit_object(j, NULL);
 		emit_value(j, "worker", value_uint(w));
@@ -183,6 +213,7 @@ void page_lines(const struct report *r, struct json *j)
 	emit_value(j, "seconds", value_real(l->all.seconds));
 	emit_value(j, "wall_seconds", tally_wall(&r->facts->all));
 	emit_value(j, "total", value_uint(l->stacks.n));
+	put_kinds(j);
 	put_rows(r, &f, j);
 	emit_array(j, "frames");
 	for (size_t i = 0; i < f.n; i++) {
@@ -212,11 +243,8 @@ static void put_file(const struct source_file *f, struct json *j)
 		emit_value(j, "gap", value_bool(row->gap));
 		emit_value(j, "text", value_text(row->text));
 		emit_value(j, "function", value_text(row->function));
-		if (row->function) {
-			emit_value(j, "samples", value_uint(row->sum.samples));
-			emit_value(j, "held_seconds", value_real(row->sum.held_s));
-			put_classes(j, &row->sum);
-		}
+		if (row->function)
+			put_sum(j, &row->sum);
 		if (row->read && row->read->opened.line)
 			emit_value(j, "opened_bytes", row->read->opened.read_bytes);
 		if (row->read && read_line_asked(row->read)) {

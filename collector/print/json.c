@@ -158,7 +158,7 @@ void report_json(const struct report *r, struct json *j)
 	read_columns_json(&r->columns, j);
 	read_lines_json(&r->read_lines, j);
 	blocking_json(r->blocking, r->run, j);
-	lines_json(&r->lines, r->run, tally_wall(&r->facts->all), j);
+	lines_json(&r->lines, r->run, &r->facts->all, j);
 	report_timeline_json(r, j);
 	wall_json(r->wall, j, "client_wall");
 	worker_memory_json(r->run, j);

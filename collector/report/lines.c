@@ -34,6 +34,11 @@ void lines_add_part(const struct lines *l, const struct line_stack *row, struct 
 	}
 	to->held_samples += row->n.held_samples;
 	to->held_s += (double)row->n.held_ns / 1e9;
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		to->byte_samples[i] += row->n.byte_samples[i];
+		to->bytes[i] += row->n.bytes[i];
+		to->byte_variance[i] += row->n.byte_variance[i];
+	}
 }
 
 void line_sum_add(struct line_sum *to, const struct line_sum *s)
@@ -46,6 +51,26 @@ void line_sum_add(struct line_sum *to, const struct line_sum *s)
 	}
 	to->held_samples += s->held_samples;
 	to->held_s += s->held_s;
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		to->byte_samples[i] += s->byte_samples[i];
+		to->bytes[i] += s->bytes[i];
+		to->byte_variance[i] += s->byte_variance[i];
+	}
+}
+
+struct line_sum line_sum_bytes(const struct line_sum *s)
+{
+	struct line_sum bytes = {.samples = 0};
+
+	memcpy(bytes.byte_samples, s->byte_samples, sizeof(bytes.byte_samples));
+	memcpy(bytes.bytes, s->bytes, sizeof(bytes.bytes));
+	memcpy(bytes.byte_variance, s->byte_variance, sizeof(bytes.byte_variance));
+	return bytes;
+}
+
+double line_bytes_error(const struct line_sum *s, enum crema_lines_byte kind)
+{
+	return 1.96 * sqrt(s->byte_variance[kind]);
 }
 
 uint32_t lines_user_at(const struct line_list *list, uint32_t from)
@@ -142,15 +167,19 @@ static void count_why(struct lines *l, const struct line_stack *row, uint64_t sa
 	l->full += !strcmp(row->why, "full") ? samples : 0;
 }
 
-/* For pool threads and threads without a task, a line only has the time that it held the lock. */
-static int take_held(struct lines *l, const struct line_stack *row)
+/* Of pool threads and threads without a task, a line has the bytes and the time that it held the
+ * lock: the task's own thread has the time. */
+static int take_timeless(struct lines *l, const struct line_stack *row)
 {
-	struct line_stack held = *row;
+	struct line_stack timeless = *row;
+	uint64_t any = row->n.held_samples;
 
-	memset(&held.n, 0, sizeof(held.n));
-	held.n.held_samples = row->n.held_samples;
-	held.n.held_ns = row->n.held_ns;
-	return held.n.held_samples ? take_line(l, &held) : 0;
+	timeless.n.cut = timeless.n.clock_cpu_ns = timeless.n.clock_runqueue_ns = 0;
+	memset(timeless.n.samples, 0, sizeof(timeless.n.samples));
+	memset(timeless.n.ns, 0, sizeof(timeless.n.ns));
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		any += row->n.byte_samples[i];
+	return any ? take_line(l, &timeless) : 0;
 }
 
 static int take(struct lines *l, const struct line_stack *row)
@@ -167,7 +196,7 @@ static int take(struct lines *l, const struct line_stack *row)
 	rc = take_stack(l, row);
 	if (rc)
 		return rc;
-	return row->pool || row->outside ? take_held(l, row) : take_line(l, row);
+	return row->pool || row->outside ? take_timeless(l, row) : take_line(l, row);
 }
 
 static void add_worker(struct lines *l, const struct worker *w)
@@ -202,12 +231,34 @@ static int by_line_time(const void *pa, const void *pb)
 	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
 }
 
-static int by_stack_time(const void *pa, const void *pb)
+/* Its largest share of the time, or of the bytes of a kind. */
+static double largest_share(const struct line_stack_row *r, const struct line_sum *all)
 {
-	const struct line_stack_row *a = *(struct line_stack_row *const *)pa;
-	const struct line_stack_row *b = *(struct line_stack_row *const *)pb;
+	double share = all->seconds > 0 ? r->sum.seconds / all->seconds : 0;
 
-	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		if (r->sum.bytes[i])
+			share = fmax(share, (double)r->sum.bytes[i] / (double)all->bytes[i]);
+	return share;
+}
+
+static int by_share(const void *pa, const void *pb)
+{
+	double a = (*(struct line_stack_row *const *)pa)->share;
+	double b = (*(struct line_stack_row *const *)pb)->share;
+
+	return a > b ? -1 : a < b;
+}
+
+static void sort_stacks(struct lines *l)
+{
+	struct line_sum all = l->all;
+
+	line_sum_add(&all, &l->pool);
+	for (size_t i = 0; i < l->stacks.n; i++)
+		l->stacks.v[i]->share = largest_share(l->stacks.v[i], &all);
+	if (l->stacks.n)
+		qsort(l->stacks.v, l->stacks.n, sizeof(*l->stacks.v), by_share);
 }
 
 static int take_rows(struct lines *l, const struct run *run)
@@ -242,8 +293,7 @@ int lines_gather(struct lines *l, const struct run *run)
 		add_worker(l, run->workers.v[i]);
 	if (l->rows.n)
 		qsort(l->rows.v, l->rows.n, sizeof(*l->rows.v), by_line_time);
-	if (l->stacks.n)
-		qsort(l->stacks.v, l->stacks.n, sizeof(*l->stacks.v), by_stack_time);
+	sort_stacks(l);
 	return rc;
 }
 

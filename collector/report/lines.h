@@ -7,6 +7,10 @@
  * clocks. A share p of n samples has an error of 1.96 sqrt(p (1 - p) / n): lines_error(). The
  * numbers cover the threads that tasks run in; `pool` covers the others that worked for them.
  *
+ * Bytes are sampled by the byte (shim/count/byte_sample.h): an estimate of what calls from that
+ * stack read and received, with line_bytes_error(). A pool thread's stack continues with the one
+ * that handed it the work, so a line's bytes include what other threads read for it.
+ *
  * While threads wait for the interpreter lock, the stack that holds it gets their time as held_s,
  * in any thread. lines_unheld() is the rest of these waits: the lock changed hands while the agent
  * read it.
@@ -29,6 +33,9 @@ struct line_sum {
 	/* Of others that waited for the interpreter lock while it was held here. */
 	uint64_t held_samples;
 	double held_s;
+	/* Read and received, by enum crema_lines_byte. */
+	uint64_t byte_samples[CREMA_LINES_BYTES], bytes[CREMA_LINES_BYTES];
+	double byte_variance[CREMA_LINES_BYTES];
 };
 
 /* The innermost line of user code. */
@@ -46,6 +53,7 @@ struct line_stack_row {
 	bool pool, outside;  /* outside: of a thread without a task that held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
+	double share; /* the largest, of the time or of the bytes of a kind */
 	ARRAY(const struct line_stack *) parts; /* of workers; one may have several */
 };
 
@@ -55,8 +63,9 @@ struct line_ran {
 };
 
 struct lines {
-	ARRAY(struct line_row *) rows;	       /* most time first; of own threads */
-	ARRAY(struct line_stack_row *) stacks; /* the same, all threads */
+	ARRAY(struct line_row *) rows; /* most time first; of own threads */
+	ARRAY(struct line_stack_row *)
+	stacks; /* all threads; largest share of time or bytes first */
 	struct table row_table, stack_table;
 	struct arena arena;
 	struct line_sum all, pool; /* of own threads, of pool threads */
@@ -78,10 +87,15 @@ struct lines {
 int lines_gather(struct lines *l, const struct run *run);
 void lines_release(struct lines *l);
 void line_sum_add(struct line_sum *to, const struct line_sum *s);
+/* Its bytes, without times. */
+struct line_sum line_sum_bytes(const struct line_sum *s);
 /* Adds one worker's part of a stack. */
 void lines_add_part(const struct lines *l, const struct line_stack *part, struct line_sum *to);
 /* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
+/* Half the width of the 95 % interval of its bytes: at most that, as samples of large reads vary
+ * less. */
+double line_bytes_error(const struct line_sum *s, enum crema_lines_byte kind);
 /* Its share of the time of own threads. */
 double lines_share(const struct lines *l, const struct line_sum *s);
 /* The line with most time of a class (LINE_CLASSES_TOLD: of all classes) and its share; NULL: none,
@@ -109,11 +123,13 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 		       void *arg);
 /* As an array: outermost first, "FILE:LINE FUNCTION". */
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
-/* wall: of the same tasks, exact. */
-void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j);
+struct tally;
+/* exact: of the same tasks. */
+void lines_json(const struct lines *l, const struct run *run, const struct tally *exact,
+		struct json *j);
 struct read_lines;
 /* reads: of the same run. */
-void lines_table(const struct lines *l, const struct read_lines *reads, struct value wall,
+void lines_table(const struct lines *l, const struct read_lines *reads, const struct tally *exact,
 		 struct sink *s, bool colour);
 
 #endif

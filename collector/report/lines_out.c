@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector/emit/emit_text.h"
+#include "collector/metrics/metrics.h"
 #include "collector/report/lines.h"
 #include "collector/report/read_lines.h"
 #include "common/rows.h"
@@ -23,6 +24,10 @@ void line_sum_cells(const struct line_sum *s, cell_put put, void *arg)
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		put(arg, line_class_name(i), VALUE_REAL, value_real(s->class_s[i]));
 	put(arg, "held_gil_seconds", VALUE_REAL, value_real(s->held_s));
+#define LINES_BYTES(name, cell, ...)                                                               \
+	put(arg, #cell, VALUE_UINT, value_uint(s->bytes[CREMA_LINES_B_##name]));                   \
+	put(arg, #cell "_error", VALUE_REAL, value_real(line_bytes_error(s, CREMA_LINES_B_##name)));
+#include "rows.def"
 }
 
 void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg)
@@ -63,8 +68,20 @@ void lines_frames_json(const struct line_list *list, struct json *j, const char 
 	emit_end(j);
 }
 
-static void put_facts(const struct lines *l, struct value wall, struct json *j)
+/* What of the exact number no sample stands for. */
+static struct value not_sampled(const struct lines *l, const struct tally *exact,
+				enum crema_lines_byte kind, enum crema_count_id count)
 {
+	uint64_t sampled = l->all.bytes[kind] + l->pool.bytes[kind];
+	bool known;
+	double n = value_number(sum_value(&exact->count[count]), &known);
+
+	return known && sampled ? value_real(n - (double)sampled) : value_null();
+}
+
+static void put_facts(const struct lines *l, const struct tally *exact, struct json *j)
+{
+	struct value wall = tally_wall(exact);
 	bool known;
 	double s = value_number(wall, &known);
 
@@ -79,6 +96,9 @@ static void put_facts(const struct lines *l, struct value wall, struct json *j)
 	emit_value(j, "task_wall_seconds", wall);
 	emit_value(j, "remainder_seconds",
 		   known && l->all.samples ? value_real(s - l->all.seconds) : value_null());
+#define LINES_BYTES(name, cell, shown, id, ...)                                                    \
+	emit_value(j, "not_" #cell, not_sampled(l, exact, CREMA_LINES_B_##name, CREMA_C_##id));
+#include "rows.def"
 	emit_value(j, "torn_samples", value_uint(l->torn));
 	emit_value(j, "without_python_samples", value_uint(l->none));
 	emit_value(j, "beyond_the_table_samples", value_uint(l->full));
@@ -91,10 +111,11 @@ static void put_facts(const struct lines *l, struct value wall, struct json *j)
 	emit_value(j, "agents_cpu_seconds", value_real((double)l->agent_cpu_ns / 1e9));
 }
 
-void lines_json(const struct lines *l, const struct run *run, struct value wall, struct json *j)
+void lines_json(const struct lines *l, const struct run *run, const struct tally *exact,
+		struct json *j)
 {
 	emit_object(j, "stacks");
-	put_facts(l, wall, j);
+	put_facts(l, exact, j);
 	emit_object(j, "own");
 	line_sum_cells(&l->all, emit_cell, j);
 	emit_end(j);
@@ -194,7 +215,7 @@ static void line_cell(struct grid *g, const struct line_place *p)
 	grid_text(g, name);
 }
 
-void lines_table(const struct lines *l, const struct read_lines *reads, struct value wall,
+void lines_table(const struct lines *l, const struct read_lines *reads, const struct tally *exact,
 		 struct sink *s, bool colour)
 {
 	struct grid g;
@@ -222,5 +243,5 @@ void lines_table(const struct lines *l, const struct read_lines *reads, struct v
 	}
 	grid_print(&g);
 	table_more(s, l->rows.n, TOP);
-	put_notes(l, wall, s);
+	put_notes(l, tally_wall(exact), s);
 }

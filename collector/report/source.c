@@ -74,6 +74,9 @@ static struct source_file *file_of(struct source *s, const char *file)
 
 static int take(struct gathering *g, const struct line_stack_row *row)
 {
+	bool own = !row->pool && !row->outside;
+	struct line_sum sum = own ? row->sum : line_sum_bytes(&row->sum);
+
 	for (uint32_t i = 0; i < row->list->depth; i++) {
 		const struct line_place *p = row->list->place[i];
 		struct timed_line *line;
@@ -85,9 +88,9 @@ static int take(struct gathering *g, const struct line_stack_row *row)
 		f = file_of(g->s, p->file);
 		if (!line || !f)
 			return -ENOMEM;
-		line_sum_add(&line->sum, &row->sum);
+		line_sum_add(&line->sum, &sum);
 		if (!seen_before(row->list, i, true))
-			f->seconds += row->sum.seconds;
+			f->seconds += sum.seconds;
 	}
 	return 0;
 }
@@ -274,8 +277,7 @@ int source_gather(struct source *s, const struct lines *l, const struct read_lin
 
 	memset(s, 0, sizeof(*s));
 	for (size_t i = 0; i < l->stacks.n && !rc; i++)
-		if (!l->stacks.v[i]->pool && !l->stacks.v[i]->outside)
-			rc = take(&g, l->stacks.v[i]);
+		rc = take(&g, l->stacks.v[i]);
 	for (size_t i = 0; i < reads->v.n && !rc; i++)
 		if (reads->v.v[i]->kind == READ_LINE)
 			rc = take_read(&g, reads->v.v[i]);

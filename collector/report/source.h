@@ -5,7 +5,7 @@
  * What a line read is exact, and excludes what the lines that it calls read (read_lines.h). A
  * line's time includes what it calls: each sample counts once for every line of user code in its
  * stack. It covers the threads that tasks run in, as `own` of lines.h, and has the same error
- * (lines_error()).
+ * (lines_error()). Sampled bytes are of all threads, with what the line calls (line_bytes_error()).
  *
  * The text is read when the report is made, from the path that the worker had. It is only shown if
  * it can be the code that ran: a regular file NAME.py, not a symbolic link, of at most

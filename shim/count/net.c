@@ -2,6 +2,7 @@
 /* net.c - owners of sockets. */
 #include "shim/count/net.h"
 
+#include "shim/count/byte_sample.h"
 #include "shim/count/exchange.h"
 #include "shim/count/fd.h"
 #include "shim/count/loop.h"
@@ -15,6 +16,8 @@
 
 /* 0, or flags and the name of a task; private memory, a word per descriptor. */
 static uint64_t owners[FD_TABLE];
+/* Numbers of the stacks that requested what a managed descriptor receives (byte_sample.h). */
+static uint32_t stacks[FD_TABLE];
 
 void net_forget(int fd)
 {
@@ -46,7 +49,7 @@ static uint64_t own_name(const struct crema_thread *t)
 	return t && t->owner != OWNER_NONE ? task_name(t->owner) : 0;
 }
 
-void net_bind(int fd, uint64_t name)
+void net_bind(int fd, uint64_t name, uint32_t stack)
 {
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : COMM;
 
@@ -54,6 +57,7 @@ void net_bind(int fd, uint64_t name)
 		shares(name);
 	if (word & (COMM | SHARED))
 		return;
+	STORE(&stacks[fd], stack);
 	STORE(&owners[fd], MANAGED | name);
 	loop_wrote(fd, name);
 }
@@ -102,6 +106,18 @@ static void count(int fd, int id, int comm_id, uint64_t bytes)
 		t->seg.count[word & COMM ? comm_id : id] += bytes;
 }
 
+static void sample(int fd, uint64_t bytes)
+{
+	struct crema_thread *t = thread_self();
+	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : COMM;
+	struct byte_request of = {word & NAME, 0};
+
+	if (!t || word & (COMM | SHARED))
+		return;
+	of.stack = LOAD(&stacks[fd]);
+	byte_sample(t, CREMA_LINES_B_received, bytes, of.task ? &of : NULL);
+}
+
 void net_received(int fd, uint64_t bytes)
 {
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
@@ -113,6 +129,7 @@ void net_received(int fd, uint64_t bytes)
 	exchange_received(fd, bytes);
 	timer_answered(fd, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
+	sample(fd, bytes);
 }
 
 void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)

@@ -19,8 +19,9 @@
 
 /* This thread sends on fd. */
 void net_send_binds(int fd);
-/* An asyncio transport writes on fd for the named task (task.h; 0: none). */
-void net_bind(int fd, uint64_t name);
+/* An asyncio transport writes on fd for the named task (task.h; 0: none), whose stack with that
+ * number (byte_sample.h; 0: unknown) requested it. */
+void net_bind(int fd, uint64_t name, uint32_t stack);
 /* 1 if a transport has been bound on fd. */
 int net_is_bound(int fd);
 /* fd serves several tasks at once from now on. */

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "shim/count/blocked.h"
+#include "shim/count/byte_sample.h"
 #include "shim/count/clock.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
@@ -230,6 +231,7 @@ static void read_counts(struct op *op, int fd, int64_t offset, long result)
 	if (likely(op->kind == FD_DATA)) {
 		count[CREMA_C_read_calls] += 1;
 		count[CREMA_C_read_bytes] += (uint64_t)result;
+		byte_sample(op->t, CREMA_LINES_B_read, (uint64_t)result, NULL);
 		if (op->t->is_pool && task_slot(op->t->owner) && task_is_done(op->t->owner))
 			count[CREMA_C_late_bytes] += (uint64_t)result;
 		count_file(op, result);

@@ -110,6 +110,11 @@ void pool_leave(PyObject *token);
 /* Name (task.h) of the task on whose behalf this code runs: its thread's, else its context's; else
  * 0. */
 uint64_t pool_current(void);
+/* Number of the stack (byte_sample.h) that requests what this code requests, likewise. enter,
+ * leave: around passing work to a loop, whose context then has it; NULL: nothing to leave. */
+uint32_t pool_stack(void);
+PyObject *pool_stack_enter(void);
+void pool_stack_leave(PyObject *token);
 /* A capsule that holds a reference to that task's slot until it is freed; NULL: no task (no
  * exception). */
 PyObject *pool_capsule(void);

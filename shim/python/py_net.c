@@ -14,7 +14,7 @@
 #include "shim/python/patch.h"
 #include "shim/shim.h"
 
-enum { WRITE, WRITELINES, READ_READY, SET_PARAMS, HTTP2_ASYNC, HTTP2_SYNC, METHODS };
+enum { WRITE, WRITELINES, READ_READY, CALL_SOON, SET_PARAMS, HTTP2_ASYNC, HTTP2_SYNC, METHODS };
 
 static PyObject *originals[METHODS];
 static PyObject *n_sock_fd;
@@ -38,7 +38,7 @@ static PyObject *bind_and_call(int which, PyObject *self, PyObject *data)
 	if (shim_armed()) {
 		fd = number(py_attr(self, n_sock_fd));
 		if (fd >= 0 && !(receiving && net_is_bound(fd)))
-			net_bind(fd, pool_current());
+			net_bind(fd, pool_current(), pool_stack());
 	}
 	return py_vectorcall(originals[which], args, 2, NULL);
 }
@@ -115,7 +115,7 @@ static PyObject *set_params(PyObject *self, PyObject *args, PyObject *kwargs)
 		plain = py_attr(transport, n_sock_fd);
 		fd = transport && transport != PY_NONE && !plain ? socket_of(transport) : -1;
 		if (fd >= 0)
-			net_bind(fd, pool_current());
+			net_bind(fd, pool_current(), pool_stack());
 		Py_DecRef(plain);
 		Py_DecRef(transport);
 	}
@@ -151,10 +151,27 @@ static PyObject *http2_sync(PyObject *self, PyObject *args, PyObject *kwargs)
 	return http2_made(HTTP2_SYNC, self, args, kwargs);
 }
 
+/* A task hands work to a loop of another thread: what it requests is for this stack. */
+static PyObject *call_soon_threadsafe(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *token = shim_armed() ? pool_stack_enter() : NULL;
+	PyObject *r = call_method(CALL_SOON, self, args, kwargs);
+	struct py_error error;
+
+	if (token) {
+		py_error_save(&error);
+		pool_stack_leave(token);
+		py_error_restore(&error);
+	}
+	return r;
+}
+
 static PyMethodDef defs[METHODS] = {
 	[WRITE] = {"write", (void *)transport_write, METH_O, NULL},
 	[WRITELINES] = {"writelines", (void *)transport_writelines, METH_O, NULL},
 	[READ_READY] = {"_read_ready", (void *)transport_read_ready, METH_NOARGS, NULL},
+	[CALL_SOON] = {"call_soon_threadsafe", (void *)call_soon_threadsafe,
+		       METH_VARARGS | METH_KEYWORDS, NULL},
 	[SET_PARAMS] = {"set_response_params", (void *)set_params, METH_VARARGS | METH_KEYWORDS,
 			NULL},
 	[HTTP2_ASYNC] = {"__init__", (void *)http2_async, METH_VARARGS | METH_KEYWORDS, NULL},
@@ -183,6 +200,7 @@ int patch_asyncio(PyObject *module)
 	/* Before 3.12 it is the base class's, which calls write(). */
 	replace_in(module, "_SelectorSocketTransport", WRITELINES);
 	replace_in(module, "_SelectorSocketTransport", READ_READY);
+	replace_in(module, "BaseSelectorEventLoop", CALL_SOON);
 	return r;
 }
 

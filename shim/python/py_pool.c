@@ -9,23 +9,26 @@
  */
 #include <errno.h>
 
+#include "shim/count/byte_sample.h"
 #include "shim/count/section.h"
 #include "shim/count/task.h"
 #include "shim/python/patch.h"
 
 #define CAPSULE "crema.task"
 /* A capsule's pointer is a mark: the owner in the low bits, above it the epoch in which its
- * reference counts. */
+ * reference counts and the number of the submitter's stack (byte_sample.h). */
 #define MARK_BITS 16
 #define MARK_OWNER ((1u << MARK_BITS) - 1)
+#define MARK_STACK_AT 48
 _Static_assert(CREMA_SHM_TASKS + 1 <= MARK_OWNER && sizeof(uintptr_t) == 8, "a mark holds both");
 
-static PyObject *variable;
+/* The task's name; and the number of the stack that handed work to a loop (byte_sample.h). */
+static PyObject *variable, *stack_variable;
 
 /* Contexts that a forked child inherited name its parent's tasks: they are not read again. */
 void pool_forget(void)
 {
-	variable = NULL;
+	variable = stack_variable = NULL;
 }
 
 PyObject *pool_enter(unsigned owner)
@@ -49,25 +52,57 @@ void pool_leave(PyObject *token)
 	Py_DecRef(token);
 }
 
-uint64_t pool_current(void)
+/* 0: it has no value in this context. */
+static uint64_t number_in(PyObject *var)
 {
-	uint32_t owner = segment_owner();
 	PyObject *value = NULL;
-	unsigned long long name;
+	unsigned long long n;
 
-	if (owner != OWNER_NONE)
-		return task_name(owner);
-	if (!variable || PyContextVar_Get(variable, NULL, &value) || !value) {
+	if (!var || PyContextVar_Get(var, NULL, &value) || !value) {
 		PyErr_Clear();
 		return 0;
 	}
-	name = PyLong_AsUnsignedLongLong(value);
+	n = PyLong_AsUnsignedLongLong(value);
 	Py_DecRef(value);
 	if (PyErr_Occurred()) {
 		PyErr_Clear();
 		return 0;
 	}
-	return name;
+	return n;
+}
+
+uint64_t pool_current(void)
+{
+	uint32_t owner = segment_owner();
+
+	return owner != OWNER_NONE ? task_name(owner) : number_in(variable);
+}
+
+PyObject *pool_stack_enter(void)
+{
+	uint32_t number = byte_sample_keep();
+	PyObject *value = number ? PyLong_FromUnsignedLongLong(number) : NULL, *token = NULL;
+
+	if (value && !stack_variable)
+		stack_variable = PyContextVar_New("crema_stack", NULL);
+	if (value && stack_variable)
+		token = PyContextVar_Set(stack_variable, value);
+	Py_DecRef(value);
+	PyErr_Clear();
+	return token;
+}
+
+void pool_stack_leave(PyObject *token)
+{
+	if (PyContextVar_Reset(stack_variable, token))
+		PyErr_Clear();
+	Py_DecRef(token);
+}
+
+uint32_t pool_stack(void)
+{
+	return segment_owner() != OWNER_NONE ? byte_sample_keep()
+					     : (uint32_t)number_in(stack_variable);
 }
 
 static void capsule_free(PyObject *capsule)
@@ -80,7 +115,13 @@ uint32_t pool_capsule_owner(PyObject *capsule)
 {
 	uintptr_t mark = (uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE);
 
-	return mark >> MARK_BITS == shim_epoch ? (uint32_t)mark & MARK_OWNER : OWNER_NONE;
+	return (uint32_t)(mark >> MARK_BITS) == shim_epoch ? (uint32_t)mark & MARK_OWNER
+							   : OWNER_NONE;
+}
+
+static uint32_t capsule_stack(PyObject *capsule)
+{
+	return (uint32_t)((uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE) >> MARK_STACK_AT);
 }
 
 PyObject *pool_capsule(void)
@@ -90,8 +131,9 @@ PyObject *pool_capsule(void)
 
 	if (owner == OWNER_NONE)
 		return NULL;
-	capsule = PyCapsule_New((void *)(owner | (uintptr_t)shim_epoch << MARK_BITS), CAPSULE,
-				capsule_free);
+	capsule = PyCapsule_New((void *)(owner | (uintptr_t)shim_epoch << MARK_BITS |
+					 (uintptr_t)byte_sample_keep() << MARK_STACK_AT),
+				CAPSULE, capsule_free);
 	if (!capsule) {
 		task_unref((uint32_t)owner);
 		PyErr_Clear();
@@ -104,13 +146,14 @@ static PyObject *run_as(PyObject *capsule, PyObject *f, PyObject *args, PyObject
 	uint32_t owner = pool_capsule_owner(capsule);
 	struct section_open *sections;
 	struct py_error error;
-	uint32_t epoch = shim_epoch;
+	uint32_t epoch = shim_epoch, submitter;
 	struct owner before;
 	PyObject *r;
 
 	if (!shim_armed() || owner == OWNER_NONE)
 		return PyObject_Call(f, args, kwargs);
 	py_thread_tell();
+	submitter = byte_sample_submitter(capsule_stack(capsule));
 	before = segment_begin(owner, 1);
 	sections = section_enter();
 	r = PyObject_Call(f, args, kwargs);
@@ -119,6 +162,7 @@ static PyObject *run_as(PyObject *capsule, PyObject *f, PyObject *args, PyObject
 	py_error_save(&error);
 	section_leave(sections);
 	segment_end(before);
+	byte_sample_submitter(submitter);
 	py_error_restore(&error);
 	return r;
 }

@@ -13,6 +13,7 @@
 #include "shim/python/patch.h"
 #include "shim/count/section.h"
 #include "shim/python/notify.h"
+#include "shim/python/py_frames.h"
 #include "shim/count/task.h"
 
 enum edge_id { EDGE_RUN, EDGE_APPLY, EDGE_ACTOR_NEW, EDGE_ACTOR_OLD, EDGES };
@@ -160,6 +161,7 @@ void execution_begin(struct execution *x, uint32_t owner)
 	x->token = pool_enter(owner);
 	x->sections = section_enter();
 	py_thread_tell();
+	py_frames_ready();
 	before = segment_begin(owner, 0);
 	x->outer = before.owner;
 	x->outer_is_pool = before.is_pool;

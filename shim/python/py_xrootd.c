@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "shim/count/byte_sample.h"
 #include "shim/count/request.h"
 #include "shim/count/server.h"
 #include "shim/count/task.h"
@@ -54,6 +55,7 @@ static PyObject *n_ok, *n_size;
 struct ask {
 	uint64_t task, start;
 	uint32_t method, chunks;
+	uint32_t stack; /* that requests it (byte_sample.h) */
 	struct xrootd_file of;
 };
 
@@ -77,6 +79,16 @@ static uint64_t data_bytes(PyObject *response, enum kind kind)
 	return n > 0 ? (uint64_t)n : 0;
 }
 
+static void count_received(const struct ask *a, uint64_t bytes)
+{
+	struct byte_request of = {a->task, a->stack};
+	struct crema_thread *t = thread_self();
+
+	request_received(a->task, bytes);
+	if (t)
+		byte_sample(t, CREMA_LINES_B_received, bytes, &of);
+}
+
 /* The response to a read has arrived. */
 static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *status,
 			 PyObject *response)
@@ -92,8 +104,8 @@ static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *sta
 	if (!r.failed && response && response != PY_NONE) {
 		r.read_bytes = data_bytes(response, kind);
 		if (xrootd_file_speaks_root(&a->of))
-			request_received(a->task, r.read_bytes + ANSWER_HEADER_BYTES +
-							  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
+			count_received(a, r.read_bytes + ANSWER_HEADER_BYTES +
+						  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
 		else
 			task_counts_unknown(a->task, CREMA_COUNT_BIT(network_read_bytes));
 	}
@@ -142,8 +154,9 @@ static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t narg
 		struct ask a = {
 			(uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE),
 			number_at(self, 1),
-			(uint32_t)what,
+			(uint32_t)what & 0xff,
 			(uint32_t)(what >> 32),
+			(uint32_t)what >> 8,
 			{(uint32_t)server, (uint32_t)(server >> 32), (uint32_t)number_at(self, 4)}};
 
 		ends(&a, nargs > 0 ? args[0] : NULL, nargs > 1 ? args[1] : NULL);
@@ -160,7 +173,7 @@ static PyObject *counting_callback(const struct ask *a, PyObject *callback)
 	PyObject *item[6] = {
 		PyCapsule_New((void *)(uintptr_t)a->task, CAPSULE, capsule_free),
 		PyLong_FromUnsignedLongLong(a->start),
-		PyLong_FromUnsignedLongLong(a->method | (uint64_t)a->chunks << 32),
+		PyLong_FromUnsignedLongLong(a->method | a->stack << 8 | (uint64_t)a->chunks << 32),
 		PyLong_FromUnsignedLongLong(a->of.scheme | (uint64_t)a->of.address << 32),
 		PyLong_FromUnsignedLongLong(a->of.url),
 		callback};
@@ -320,6 +333,7 @@ static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwn
 	if (!a.task || local)
 		return py_vectorcall(originals[method], all, nargs + 1, kwnames);
 	mark_unknown(&a);
+	a.stack = kind == READS || kind == READS_CHUNKS ? pool_stack() : 0;
 	if (kind == READS_CHUNKS)
 		a.chunks = chunks_of(all, nargs, kwnames);
 	at = argument("callback", methods[method].callback, nargs, kwnames);

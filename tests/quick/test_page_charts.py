@@ -1020,8 +1020,10 @@ def test_frames_that_all_stacks_begin_with(page):
     def sampled(d):
         zeros = [0.0] * (len(d["classes"]) - 1)
         rows = [([0, 1, 2, 3], 60), ([0, 1, 2, 4, 5], 38), ([0, 5], 2)]
-        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "workers": [], "rows": [
-            {"prefix": "P", "dataset": None, "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at} for at, n in rows]}
+        kinds = [{"name": "read from files", "wait": 1}, {"name": "received", "wait": 2}]
+        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "workers": [], "kinds": kinds, "rows": [
+            {"prefix": "P", "dataset": None, "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at,
+             "bytes": [[1000 * (100 - n), n, 2500.0], [0, 0, 0]]} for at, n in rows]}
 
     page.show(sampled)
     drawn = page.tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) =>
@@ -1032,6 +1034,11 @@ def test_frames_that_all_stacks_begin_with(page):
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "b.py"; e.dispatchEvent(new Event("input")); })()""")
     assert page.texts("#flame-found") == ["98.0 % of the time"] and page.texts("#chart-flame g.cell:not(.faint) title")[0].startswith("a \u2026 c")
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = ""; e.dispatchEvent(new Event("input")); })()""")
+    assert page.texts("#flame-time option") == ["all time", f"only {page.texts('#flame-time option')[1][5:]}", "bytes read from files"]
+    page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "b0"; e.dispatchEvent(new Event("change")); })()""")
+    drawn = page.texts("#chart-flame g.cell title")
+    page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "all"; e.dispatchEvent(new Event("change")); })()""")
+    assert [text.splitlines()[0] for text in drawn if text.startswith("mine")] == ["mine (mine.py:1): 40.00 kB +- 98 B, 20.0 % (60 samples)"]
 
 
 CLIENT = {"imports": 5.0, "own code": 0.0, "building the graph": 68.0, "sending the graph": None, "steady state": 15.0, "rest": 2.0}

@@ -80,7 +80,7 @@ static void do_step(struct scene *s, const struct step *step)
 
 	switch (step->what) {
 	case WRITE:
-		net_bind(ours[step->socket], s->name);
+		net_bind(ours[step->socket], s->name, 0);
 		assert_int_equal(send(ours[step->socket], "request", 7, 0), 7);
 		break;
 	case RECEIVE:

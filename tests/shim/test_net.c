@@ -139,10 +139,10 @@ static void a_transport_binds_by_name_and_its_loop_does_not(void **state)
 	(void)state;
 	/* the loop's thread has no task; the write was a's */
 	out = segment_begin(OWNER_NONE, 0);
-	net_bind(client, name);
+	net_bind(client, name, 0);
 	exchange(12);
 	receive(120);
-	net_bind(client, 0); /* the next request is unattributed */
+	net_bind(client, 0, 0); /* the next request is unattributed */
 	exchange(7);
 	receive(70);
 	segment_end(out);
@@ -194,7 +194,7 @@ static void a_shared_connection_is_nobodys(void **state)
 	(void)state;
 	notify_fd_closed(client);
 	net_mark_shared(client);
-	net_bind(client, task_name(h.owner)); /* too late */
+	net_bind(client, task_name(h.owner), 0); /* too late */
 	exchange(10);
 	receive(100);
 	bytes_are(harness_end(&h), 0, 0);
@@ -217,7 +217,7 @@ static void who_shares_a_connection_is_unknown(void **state)
 		struct harness_task h = harness_begin();
 
 		if (use == 1)
-			net_bind(client, task_name(h.owner));
+			net_bind(client, task_name(h.owner), 0);
 		if (use == 2)
 			exchange(10);
 		if (use == 3)

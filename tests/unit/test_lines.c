@@ -641,6 +641,112 @@ static void test_holders_become_lines(void **state)
 	fx_free(fx);
 }
 
+/* Bytes: of all threads by line, without time for pool threads; most frames come first, whether
+ * they have time or bytes. */
+static void test_bytes_become_lines(void **state)
+{
+	enum { READ = CREMA_LINES_B_read, RECEIVED = CREMA_LINES_B_received };
+	struct fixture *fx = fx_new();
+	struct task_record task = work(1, "a", 0, 10000);
+	const struct line_row *line = NULL;
+	struct agent_side a;
+	struct pyline_row *row;
+	struct report r;
+	uint32_t span, prefix;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_task(fx, 1, &task);
+	agent_side_init(&a, fx);
+	span = text(&a, "span");
+	prefix = text(&a, "a");
+	row = row_of(&a, span, prefix, 42);
+	row->samples[CREMA_T_cpu] = 90;
+	row->ns[CREMA_T_cpu] = NS(9);
+	row = row_of(&a, span, prefix, 50);
+	row->samples[CREMA_T_cpu] = 10;
+	row->ns[CREMA_T_cpu] = NS(1);
+	row->byte_samples[READ] = 2;
+	row->bytes[READ] = 100;
+	row->byte_variance[READ] = 25;
+	row = row_of(&a, span, prefix, 88);
+	row->pool = 1;
+	row->samples[CREMA_T_cpu] = 5;
+	row->ns[CREMA_T_cpu] = NS(5);
+	row->byte_samples[READ] = 9;
+	row->bytes[READ] = 900;
+	row->byte_variance[READ] = 100;
+	row->byte_samples[RECEIVED] = 1;
+	row->bytes[RECEIVED] = 7;
+	send_and_feed(&a, fx, 2);
+	row->byte_samples[READ] = 10; /* later messages have more */
+	row->bytes[READ] = 950;
+	row->changed = true;
+	a.lines.unsent = true;
+	send_and_feed(&a, fx, 2);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(r.lines.all.bytes[READ], 100);
+	assert_int_equal(r.lines.pool.bytes[READ], 950);
+	assert_int_equal(r.lines.pool.bytes[RECEIVED], 7);
+	for (size_t i = 0; i < r.lines.rows.n; i++)
+		if (r.lines.rows.v[i]->place->line == 88)
+			line = r.lines.rows.v[i];
+	assert_non_null(line);
+	assert_int_equal(line->sum.bytes[READ], 950);
+	assert_int_equal(line->sum.byte_samples[READ], 10);
+	assert_float_equal(line_bytes_error(&line->sum, CREMA_LINES_B_read), 1.96 * 10, 1e-9);
+	assert_float_equal(line->sum.seconds, 0, 1e-9);
+	/* 9 of 10 s; 950 of 1050 bytes; 1 of 10 s */
+	assert_int_equal(r.lines.stacks.v[0]->sum.bytes[READ], 950);
+	assert_float_equal(r.lines.stacks.v[1]->sum.seconds, 9, 1e-9);
+	assert_float_equal(r.lines.stacks.v[2]->sum.seconds, 1, 1e-9);
+	report_release(&r);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
+/* The shim's rows: sums are taken once, a row that is idle is freed, and code that is another one
+ * by now has no name. */
+static void test_the_shims_bytes_are_taken(void **state)
+{
+	struct held_case *h = held_case(true, false);
+	struct crema_byte_stack *s = &h->shm->byte_stack[3];
+	struct pyline_row *row;
+
+	(void)state;
+	pylines_bytes(&h->lines);
+	assert_int_equal(h->shm->byte_samples, 1);
+	*s = (struct crema_byte_stack){.state = 2, .span = 5, .prefix = 6, .pool = 1, .depth = 1};
+	s->frame[0] = (struct crema_py_frame){CODE(3), 8, 99};
+	s->samples[CREMA_LINES_B_read] = 3;
+	s->bytes[CREMA_LINES_B_read] = 3000;
+	s->variance[CREMA_LINES_B_read] = 4;
+	h->shm->byte_stack_hash[3] = 1;
+	pylines_bytes(&h->lines);
+	row = &h->lines.table->row[h->lines.table->rows - 1];
+	assert_int_equal(row->byte_samples[CREMA_LINES_B_read], 3);
+	assert_int_equal(row->bytes[CREMA_LINES_B_read], 3000);
+	assert_float_equal(row->byte_variance[CREMA_LINES_B_read], 4.0 * 1024 * 1024, 1e-9);
+	assert_int_equal(row->why, PYLINES_TORN);
+	assert_int_equal(row->span, 5);
+	assert_true(row->pool && row->changed && h->lines.unsent);
+	assert_int_equal(s->bytes[CREMA_LINES_B_read], 0);
+	s->users = 1;
+	for (int i = 0; i < 300; i++)
+		pylines_bytes(&h->lines);
+	assert_int_equal(s->state, 3); /* a thread adds to it */
+	s->users = 0;
+	s->samples[CREMA_LINES_B_read] = 1;
+	s->bytes[CREMA_LINES_B_read] = 10;
+	for (int i = 0; i < 300; i++)
+		pylines_bytes(&h->lines);
+	assert_int_equal(s->state, 0);
+	assert_int_equal(h->shm->byte_stack_hash[3], 0);
+	assert_int_equal(row->bytes[CREMA_LINES_B_read], 3010);
+	held_free(h);
+}
+
 /* A full table is sent and cleared; its rows and those of the next table are different ones. */
 static void test_a_full_table_begins_anew(void **state)
 {
@@ -1010,6 +1116,8 @@ int main(void)
 		cmocka_unit_test(test_who_holds_the_lock_is_blamed),
 		cmocka_unit_test(test_recursion_counts_once),
 		cmocka_unit_test(test_holders_become_lines),
+		cmocka_unit_test(test_bytes_become_lines),
+		cmocka_unit_test(test_the_shims_bytes_are_taken),
 		cmocka_unit_test(test_a_table_keeps_each_once),
 		cmocka_unit_test(test_a_full_table_counts),
 		cmocka_unit_test(test_waits_have_the_class_of_their_call),

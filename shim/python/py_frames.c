@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* py_frames.c - see py_frames.h. */
+#include "shim/python/py_frames.h"
+
+#include "py_layout.h"
+#include "shim/count/byte_sample.h"
+#include "shim/python/py.h"
+
+#define STEPS 1024     /* frames of the interpreter itself included */
+#define OWNED_BY_C 3   /* these, from here on */
+#define OBJECT_TYPE 8  /* of every object: a reference count before it */
+#define COMPARED 4096u /* frames */
+
+static struct py_layout layout;
+
+static uint64_t word(uint64_t at)
+{
+	return *(const uint64_t *)(uintptr_t)at;
+}
+
+static uint64_t member(uint64_t object, enum py_member m)
+{
+	return word(object + layout.member[m]);
+}
+
+static uint64_t innermost(void)
+{
+	uint64_t state = (uintptr_t)PyGILState_GetThisThreadState(), at;
+
+	if (!state)
+		return 0;
+	at = member(state, PY_THREAD_FRAME);
+	if (at && layout.member[PY_CFRAME_FRAME] != PY_ABSENT)
+		at = member(at, PY_CFRAME_FRAME);
+	return at;
+}
+
+/* The code object of a frame that runs Python code; 0: it runs none. */
+static uint64_t code_of(uint64_t frame)
+{
+	uint64_t code = member(frame, PY_FRAME_CODE) & ~UINT64_C(7);
+	const uint8_t *bytes = (const uint8_t *)(uintptr_t)frame;
+
+	if (layout.member[PY_FRAME_OWNER] != PY_ABSENT &&
+	    bytes[layout.member[PY_FRAME_OWNER]] >= OWNED_BY_C)
+		return 0;
+	return code && word(code + OBJECT_TYPE) == (uintptr_t)&PyCode_Type ? code : 0;
+}
+
+static struct crema_py_frame record_of(uint64_t frame, uint64_t code)
+{
+	struct crema_py_frame f = {.code = code};
+	uint64_t at = member(frame, PY_FRAME_AT);
+
+	f.at = (uint32_t)(layout.member[PY_CODE_START] == PY_ABSENT ? at & UINT32_MAX : at - code);
+	f.check = py_code_check(member(code, PY_CODE_NAME), member(code, PY_CODE_FILE),
+				member(code, PY_CODE_LINES), (uint32_t)member(code, PY_CODE_FIRST));
+	return f;
+}
+
+static uint32_t walk(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
+{
+	uint64_t at = innermost(), code;
+	uint32_t n = 0;
+	int steps = 0;
+
+	for (; at && n < most && steps < STEPS; steps++) {
+		code = code_of(at);
+		if (code)
+			frame[n++] = record_of(at, code);
+		at = member(at, PY_FRAME_BACK);
+	}
+	*cut = at != 0;
+	return n;
+}
+
+/* 1 if the interpreter's functions return the same code objects as the chain. */
+static int is_right(void)
+{
+	PyObject *frame = PyEval_GetFrame(), *back;
+	uint64_t at = innermost(), code;
+	int same = frame != NULL;
+
+	Py_IncRef(frame);
+	for (uint32_t n = 0; frame && same && n < COMPARED; n++) {
+		PyObject *expected = PyFrame_GetCode(frame);
+
+		for (code = 0; at && !code; at = member(at, PY_FRAME_BACK))
+			code = code_of(at);
+		same = code == (uintptr_t)expected;
+		Py_DecRef(expected);
+		back = PyFrame_GetBack(frame);
+		Py_DecRef(frame);
+		frame = back;
+	}
+	Py_DecRef(frame);
+	PyErr_Clear();
+	return same;
+}
+
+void py_frames_ready(void)
+{
+	static uint32_t asked; /* the epoch */
+
+	if (asked == shim_epoch)
+		return;
+	asked = shim_epoch;
+	byte_sample_walk = NULL;
+	if (py_layout_find(crema_shm->python_version, (const uint8_t *)_PyRuntime, &layout))
+		return; /* the agent reports it */
+	if (is_right())
+		byte_sample_walk = walk;
+	else
+		shim_note("this Python's frames are not where its version has them: bytes have no "
+			  "stacks");
+}
