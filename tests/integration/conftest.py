@@ -2,6 +2,7 @@
 tests that kill processes. All are real processes; see scripts/cluster.py and forks.py."""
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ os.environ.setdefault("CREMA_QUIET", "on")  # tests read standard error
 for folder in ("scripts", "examples", "tests/truth", "python"):
     sys.path.insert(0, str(ROOT / folder))
 
+gc.disable()  # what is imported lives as long as the tests
 import cloudpickle
 import cluster
 import cold
@@ -28,6 +30,8 @@ import ttbar
 from accuracy import cell, pytest_runtest_call, pytest_sessionfinish  # noqa: F401 (used by pytest)
 from distributed import Client
 
+gc.freeze()
+gc.enable()
 # Workers of a user's script cannot import this module, so its classes are pickled by value.
 cloudpickle.register_pickle_by_value(ttbar)
 
@@ -39,6 +43,8 @@ for number in (signal.SIGINT, signal.SIGHUP):
 # Dask's profiler and its event loop monitor take most of an idle cluster's CPU. test_rows_worker.py has both, as users do.
 PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
                                                            "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
+# Python programs below the tests start with less CPU: quick_start/sitecustomize.py.
+QUICK_START = [] if os.environ.get("CREMA_ALL_CELLS") else ["tests/integration/quick_start"]
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
 
 
@@ -117,7 +123,7 @@ def homes(tmp_path_factory):
     """Separate directories for the tests, so that no user's token or journal is touched, and the path on
     which workers find the tests' functions."""
     base = tmp_path_factory.mktemp("home")
-    modules = [str(ROOT / folder) for folder in ("tests/integration", "tests/truth", "python")]
+    modules = [str(ROOT / folder) for folder in (*QUICK_START, "tests/integration", "tests/truth", "python")]
     return {**PLAIN_DASK, "PYTHONPATH": os.pathsep.join([*modules, os.environ.get("PYTHONPATH", "")]),
             "XDG_CONFIG_HOME": str(base / "config"), "XDG_STATE_HOME": str(base / "state"),
             "CREMA_TOKEN_FILE": str(base / "config" / "crema" / "token")}

@@ -4,7 +4,9 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import cluster
 import forks
@@ -74,3 +76,21 @@ def test_traits(both, who):
 
 def test_status(both):
     assert both[True][1] == both[False][1] and both[True][1][0] == -signal.SIGKILL
+
+
+SHOWN = """
+import gc, json, sys
+import distributed.cli.dask_worker, distributed.nanny, dask
+print(json.dumps([dask.config.config, gc.isenabled(), gc.get_threshold(), gc.get_debug(), len(gc.callbacks),
+                  sorted(n for n in sys.modules if n != "sitecustomize")], default=str))
+"""
+
+
+def test_quick_start():
+    """A program that starts quickly has the same modules, the same configuration, and collects garbage."""
+    shown = []
+    for folders in ([], [str(Path(__file__).with_name("quick_start"))]):
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": os.pathsep.join(folders)}
+        done = subprocess.run([sys.executable, "-c", SHOWN], env=env, capture_output=True, text=True, check=True, timeout=120)
+        shown.append(json.loads(done.stdout))
+    assert shown[0] == shown[1] and shown[1][1]
