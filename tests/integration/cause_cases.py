@@ -56,10 +56,11 @@ class Lab:
             if all(f["severity"] == "note" for f in report["findings"]):
                 break
 
-    def read(self):
+    def read(self, names=None):
+        """Reads the reports of these runs, of all by default."""
         jobs.settled(self.procs, lambda report: True, run=list(self.spans.values())[-1])
-        for name, one in self.spans.items():
-            self.reports[name] = self.procs.report_json(one)
+        for name in self.spans if names is None else names:
+            self.reports[name] = self.procs.report_json(self.spans[name])
 
     def run_again(self, runs):
         """Repeats the runs whose first finding is not their cause: if other processes used the cores, waiting for a core was the true cause."""
@@ -68,7 +69,7 @@ class Lab:
             del self.spans[name]  # the repeated run becomes the last in order
             self.run(name, function)
         if again:
-            self.read()
+            self.read(again)
 
     def first(self, name):
         found = self.reports[name]["findings"]
