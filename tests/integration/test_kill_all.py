@@ -81,7 +81,7 @@ def test_agent_stands_still(new_cluster):
 
 
 def test_table_of_tasks_is_full(new_cluster, tmp_path):
-    """The agent is frozen during 6,000 tasks, more than the table holds, and no other can be started:
+    """The agent is frozen during 4,000 tasks, more than the table holds, and no other can be started:
     tasks beyond the table's size are refused and counted, those in the table arrive when the agent continues, and the
     sums are exact."""
     procs = new_cluster()
@@ -91,8 +91,8 @@ def test_table_of_tasks_is_full(new_cluster, tmp_path):
         jobs.submit(procs, client, "first", abs, 1)
         os.unlink(agent)
         with Stopper(procs, all_of_them=True):
-            keys = run_many(client, "full", 6000)
-        found = jobs.settled(procs, lambda r: jobs.tasks_of(r, "full") and r["workers"][0]["tasks_done"] == 6001)
+            keys = run_many(client, "full", 4000)
+        found = jobs.settled(procs, lambda r: jobs.tasks_of(r, "full") and r["workers"][0]["tasks_done"] == 4001)
         # The refused tasks leave nothing behind: later tasks are complete again.
         later = run_many(client, "later", 300)
         after = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "later")) >= 300)
@@ -101,12 +101,12 @@ def test_table_of_tasks_is_full(new_cluster, tmp_path):
     assert len({t["key"] for t in tasks}) == len(tasks)
     assert {t["key"] for t in tasks} < set(keys)
     assert len(tasks) > 2500
-    assert worker["tasks_started"] == worker["tasks_done"] == 6001
-    assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 6000 - len(tasks) > 0
+    assert worker["tasks_started"] == worker["tasks_done"] == 4001
+    assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 4000 - len(tasks) > 0
     assert all(t["counted"] for t in tasks)
     assert sorted(t["key"] for t in jobs.tasks_of(after, "later")) == later
     # The sums include the refused ones, too.
-    assert worker["tasks"]["cpu_seconds"] > jobs.total(tasks, "cpu_seconds") * 6000 / len(tasks) / 2
+    assert worker["tasks"]["cpu_seconds"] > jobs.total(tasks, "cpu_seconds") * 4000 / len(tasks) / 2
     assert worker["tasks"]["cpu_seconds"] + worker["unattributed"]["cpu_seconds"] + worker["unseen"]["cpu_seconds"] == \
         pytest.approx(worker["rusage"]["cpu_seconds"], abs=1e-6)
 

@@ -84,11 +84,12 @@ def told(procs, calls, since, kind, seconds=20):
     """The runs of that kind since then, by start, once there is one for each call and all tasks are there; after `seconds` as they are."""
     limit = time.monotonic() + seconds
     while True:
+        began = time.monotonic()
         runs = of_kind(listed(procs), since, kind)
         if (len(runs) == len(calls) and not any(r["running_attempts"] for r in runs)
                 and sum(r["num_attempts"] for r in runs) >= sum(c["tasks"] for c in calls)) or time.monotonic() > limit:
             return runs
-        time.sleep(0.5)
+        time.sleep(max(0.5, time.monotonic() - began))  # leave half of a busy machine's time to others
 
 
 def check(procs, calls, since, kind="coffea", slack_seconds=0):
@@ -111,13 +112,13 @@ def check(procs, calls, since, kind="coffea", slack_seconds=0):
 
 
 def test_four_users_on_two_clusters(two, files):
-    """Four processes at once, two on each scheduler, each with eight Runner calls."""
+    """Four processes at once, two on each scheduler, each with five Runner calls."""
     since = time.time()
-    users = [(each, subprocess.Popen([sys.executable, HERE / "right_run.py", each.address, str(i), "8", files[i]],
+    users = [(each, subprocess.Popen([sys.executable, HERE / "right_run.py", each.address, str(i), "5", files[i]],
                                      env=each.env, stdout=subprocess.PIPE, text=True))
              for i, each in enumerate((*two, *two))]
     calls = [(each, json.loads(p.communicate(timeout=200)[0])) for each, p in users]
-    assert [len(c) for _, c in calls] == [8] * 4
+    assert [len(c) for _, c in calls] == [5] * 4
     pairs = check(two[0], [c for _, found in calls for c in found], since)
     for each, found in calls:
         run = next(run for run, call in pairs if call is found[-1])
