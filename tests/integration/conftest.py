@@ -65,6 +65,7 @@ def is_expected(test, reason):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
+    config.addinivalue_line("markers", "further: a cell whose mechanism other cells test; runs with CREMA_FURTHER_CELLS=1 (.ci/run), too")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -77,8 +78,9 @@ def pytest_collection_modifyitems(config, items):
     items[:] = share_out.in_order(items)
     if os.environ.get("CREMA_ALL_CELLS"):
         return
-    left_out = [item for item in items if item.get_closest_marker("matrix")]
-    items[:] = [item for item in items if not item.get_closest_marker("matrix")]
+    marks = ["matrix"] if os.environ.get("CREMA_FURTHER_CELLS") else ["matrix", "further"]
+    left_out = [item for item in items if any(map(item.get_closest_marker, marks))]
+    items[:] = [item for item in items if not any(map(item.get_closest_marker, marks))]
     config.hook.pytest_deselected(items=left_out)
 
 

@@ -174,7 +174,8 @@ def test_file_size_limit(new_cluster, data):
     assert len([line for line in worker.text().splitlines() if line.startswith("crema")]) <= 1
 
 
-@pytest.mark.parametrize("processes", [True, False])
+# Processes: as in test_run_state.py and test_wall.py, which run the same kind of cluster.
+@pytest.mark.parametrize("processes", [pytest.param(True, marks=pytest.mark.further), False])
 def test_local_cluster(new_cluster, data, serial, tmp_path, processes):
     """LocalCluster in a program that runs under the preload, with workers as processes or threads."""
     import subprocess

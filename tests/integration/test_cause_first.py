@@ -20,7 +20,7 @@ CLUSTERS = {"threads": [6], "pair": [1, 1], "spilling": [1]}
 # 300 MB of results in memory, whatever the process's other memory: on the other clusters nothing spills.
 MEMORY = "DASK_DISTRIBUTED__WORKER__MEMORY__"
 ENVIRONMENT = {"spilling": {MEMORY + "TARGET": "0.1", MEMORY + "SPILL": "False", MEMORY + "PAUSE": "False"}}
-CASES, HEALTHY = cause_cases.tried("CREMA_ALL_CELLS" in os.environ), cause_cases.HEALTHY
+CASES, HEALTHY = cause_cases.tried("CREMA_ALL_CELLS" in os.environ, "CREMA_FURTHER_CELLS" in os.environ), cause_cases.HEALTHY
 BUSY = {"quiet": 0, "busy": 2}  # processes that compute next to the workers
 
 

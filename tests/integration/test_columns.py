@@ -15,6 +15,7 @@ from relay import Relay
 
 FILE = "fBasketBytes of each branch (uproot without crema)"
 COFFEA = "coffea's bytesread"
+SOURCES = ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"]
 ADDED = ["requested_bytes", "basket_bytes", "basket_raw_bytes", "read_bytes", "read_calls", "decompress_calls", "decompress_out_bytes"]
 
 
@@ -49,8 +50,8 @@ def columns_arrived(report, requests):
     return sum(c["calls"] for c in report["read_columns"] if c["calls"]) >= requests
 
 
-@pytest.mark.parametrize("handler", ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"])
-@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize("chunks,handler", [(1, "FSSpecSource"), *((3, source) for source in SOURCES),
+                                            *(pytest.param(1, source, marks=pytest.mark.further) for source in SOURCES[1:])])
 def test_virtual_arrays(shared, data, cell, handler, chunks):
     path, name = data["zlib"], f"columns, {handler}, {chunks} chunks"
     entries = Baskets(path).tree.num_entries
