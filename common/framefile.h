@@ -36,6 +36,7 @@ struct framefile_stats {
 	uint64_t bytes;		  /* bytes read */
 	uint64_t bytes_skipped;	  /* not part of a valid frame, including a torn tail */
 	int64_t first_bad_offset; /* -1: none */
+	uint64_t end;	/* offset after the latest frame that framefile_read() passed on */
 	bool truncated; /* the file ends inside a frame (its writer died, or writes now) */
 	bool no_header; /* does not begin with a FILE_HEADER of a format we know */
 	bool newer;	/* of a later version: no frame of a file with a newer FILE_HEADER is
@@ -91,12 +92,22 @@ void framefile_reader_close(struct framefile_reader *r);
 /*
  * Reads a whole file; visit() gets every valid frame with its inflated payload (valid during the
  * call). It returns 0 to continue; any other value stops the read and is returned. A frame that has
- * a good crc but does not inflate counts as skipped. stats may be NULL.
+ * a good crc but does not inflate counts as skipped. stats may be NULL; they are up to date in
+ * visit().
  */
 int framefile_read(const char *path,
 		   int (*visit)(void *arg, const struct crema_frame_header *head,
 				const unsigned char *raw, size_t raw_bytes),
 		   void *arg, struct framefile_stats *stats);
+
+/*
+ * The same for the part of a file between two offsets at which frames begin or end. -EBADMSG: it
+ * does not consist of exactly `frames` valid frames; visit() may have been called.
+ */
+int framefile_read_part(const char *path, uint64_t from, uint64_t to, uint64_t frames,
+			int (*visit)(void *arg, const struct crema_frame_header *head,
+				     const unsigned char *raw, size_t raw_bytes),
+			void *arg);
 
 /*
  * Names of the *.crema files of a directory, oldest first. Returns their number or -errno;

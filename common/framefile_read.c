@@ -208,6 +208,9 @@ int framefile_read(const char *path,
 				r.stats.first_bad_offset = (int64_t)(r.offset + r.at - n);
 			continue;
 		}
+		r.stats.end = r.offset + r.at;
+		if (stats)
+			*stats = r.stats;
 		if (!rc)
 			rc = visit(arg, &f.head, raw, f.head.raw_bytes);
 		if (rc)
@@ -220,6 +223,36 @@ int framefile_read(const char *path,
 	}
 	if (stats)
 		*stats = r.stats;
+	buf_release(&scratch);
+	framefile_reader_close(&r);
+	return rc;
+}
+
+int framefile_read_part(const char *path, uint64_t from, uint64_t to, uint64_t frames,
+			int (*visit)(void *arg, const struct crema_frame_header *head,
+				     const unsigned char *raw, size_t raw_bytes),
+			void *arg)
+{
+	struct framefile_reader r;
+	struct buf scratch = BUF_INIT;
+	const unsigned char *raw;
+	struct frame f;
+	int rc = framefile_open(&r, path);
+
+	if (rc)
+		return rc;
+	r.offset = from;
+	while (!rc && r.stats.frames < frames) {
+		rc = framefile_next(&r, &f);
+		if (rc > 0 && !r.stats.bytes_skipped && r.offset + r.at <= to)
+			rc = frame_payload(&f, &scratch, &raw);
+		else
+			rc = rc < 0 ? rc : -EBADMSG;
+		if (!rc)
+			rc = visit(arg, &f.head, raw, f.head.raw_bytes);
+	}
+	if (!rc && r.offset + r.at != to)
+		rc = -EBADMSG;
 	buf_release(&scratch);
 	framefile_reader_close(&r);
 	return rc;

@@ -19,6 +19,9 @@
  *
  * Segments with tasks that have no span, or ran without Dask, are always read: such tasks are
  * grouped by all of their records.
+ *
+ * Of a segment with data of its runs, a report reads only the blocks that the footer's index
+ * (footer_blocks.h) selects. Footers of earlier versions have no index.
  */
 #ifndef CREMA_COLLECTOR_MODEL_FOOTER_H
 #define CREMA_COLLECTOR_MODEL_FOOTER_H
@@ -32,15 +35,18 @@
 
 enum footer_item {
 	FOOTER_SEGMENT, /* format, created_ns, bytes, hash of the tail, true: read the segment,
-			   note_ns, frames */
+			   note_ns, frames, whether it has blocks (missing in earlier versions) */
 	FOOTER_WORKER,	/* id, first and last message, first and last sample (boot ns, 0: unknown),
 			   then lists of ranges [from, to, ...]: attempts whose span is known, those
 			   that are kept, streams, long waits */
 	FOOTER_HELLO,	/* worker, stream, payload */
 	FOOTER_SPAN, /* name, prefix or nil, several, users, records that begin and end tasks, keys,
-			consumed, [number of the worker, last end in boot ns, ...] */
+			consumed, [number of the worker, last end in boot ns, ...], number of rows
+			(missing in earlier versions) */
 	FOOTER_SURVEY,	/* worker, stream, message: also for a survey */
 	FOOTER_MESSAGE, /* the same, only for a report */
+	FOOTER_BLOCK,	/* footer_blocks.h; after the first totals, so that messages are fed as they
+			   came, as far as their order matters */
 };
 
 /* Writes the footer of a segment that takes no more frames: 0 or -errno. */
@@ -53,9 +59,9 @@ int footer_each(const char *journal, const char *folder, const char *name,
 		int (*take)(void *arg, const msgpack_object_array *item), void *arg);
 
 /*
- * Part of model_read_dir(): feeds the last segment passed to selection_file(), from its
- * footer. 1: done; 0: read the segment; -ENOMEM; -ESTALE: the footer is invalid after all, and
- * so is the model.
+ * Part of model_read_dir(): feeds the last segment passed to selection_file(), from its footer,
+ * and with the blocks that the second pass needs. 1: done; 0: read the segment; -ENOMEM; -ESTALE:
+ * the footer is invalid after all, and so is the model.
  */
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* footer_make.c - reads a segment as a survey would, and writes what the survey keeps. */
 #include "collector/model/footer.h"
+#include "collector/model/footer_blocks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,13 @@ struct made {
 	struct kept latest_totals; /* by its time; mostly the last one */
 	size_t notes;
 	const char *closing;
+	size_t lines_block, doing_block; /* of the latest such message, plus 1 */
+};
+
+/* A span that rows name. */
+struct made_span {
+	const char *name; /* interned in the model */
+	uint64_t rows;
 };
 
 struct footer_maker {
@@ -40,10 +48,12 @@ struct footer_maker {
 	ARRAY(struct made) made;
 	ARRAY(struct kept) hellos;
 	ARRAY(struct kept) kept;
-	struct table rows; /* spans that rows name: interned in the model */
+	struct table rows; /* made_span */
 	size_t modules;
-	uint64_t frames;
-	bool whole; /* has something that requires reading the segment */
+	struct framefile_stats stats;
+	struct block_maker blocks;
+	uint64_t bytes; /* of the segment */
+	bool whole;	/* has something that requires reading the segment */
 };
 
 static struct made *made_of(struct footer_maker *f, const struct worker *w)
@@ -76,29 +86,49 @@ static int keep(struct footer_maker *f, const struct worker *w, uint64_t stream,
 	return k ? copy(f, k, w, stream, kind, bytes, n) : -ENOMEM;
 }
 
-static void timed(struct made *made, uint64_t boot_ns)
+static int timed(struct footer_maker *f, const struct worker *w, struct made *made,
+		 uint64_t boot_ns, bool totals)
 {
 	made->timeless = made->timeless || !boot_ns;
 	if (!made->from_boot_ns || boot_ns < made->from_boot_ns)
 		made->from_boot_ns = boot_ns;
 	if (boot_ns > made->to_boot_ns)
 		made->to_boot_ns = boot_ns;
+	return blocks_add_time(&f->blocks, w->place, boot_ns, totals);
 }
 
 static bool same_name(const void *item, const void *key)
 {
-	return item == key;
+	return ((const struct made_span *)item)->name == key;
 }
 
-static int row_of(struct footer_maker *f, struct text span)
+static struct made_span *find_row(const struct footer_maker *f, const char *name)
 {
-	const char *name = span.ptr ? model_text(&f->m, span) : NULL;
-	void *item;
+	return table_find(&f->rows, hash_pair((uintptr_t)name, 0), same_name, name);
+}
 
-	memcpy(&item, &name, sizeof(item)); /* lookup only */
-	if (!name || table_find(&f->rows, hash_pair((uintptr_t)name, 0), same_name, name))
-		return f->m.error;
-	return table_add(&f->rows, hash_pair((uintptr_t)name, 0), item);
+static struct made_span *row_of(struct footer_maker *f, const char *name)
+{
+	struct made_span *span = find_row(f, name);
+
+	if (span)
+		return span;
+	span = arena_get(&f->m.arena, sizeof(*span));
+	if (!span || table_add(&f->rows, hash_pair((uintptr_t)name, 0), span))
+		return NULL;
+	span->name = name;
+	return span;
+}
+
+static int take_row(struct footer_maker *f, struct text text)
+{
+	const char *name = text.ptr ? model_text(&f->m, text) : NULL;
+	struct made_span *span = name ? row_of(f, name) : NULL;
+
+	if (!name || !span)
+		return name ? -ENOMEM : f->m.error;
+	span->rows++;
+	return blocks_add_span(&f->blocks, name);
 }
 
 static int take_totals(struct footer_maker *f, struct made *made, struct worker *w, uint64_t stream,
@@ -106,17 +136,32 @@ static int take_totals(struct footer_maker *f, struct made *made, struct worker 
 {
 	bool notes = w->notes.n > made->notes;
 	struct kept *to = made->first_totals.bytes ? &made->last_totals : &made->first_totals;
-	int rc = 0;
+	int rc = timed(f, w, made, boot_ns, true);
 
-	timed(made, boot_ns);
 	made->notes = w->notes.n;
-	if (notes && to == &made->last_totals)
+	if (!rc && notes && to == &made->last_totals)
 		rc = keep(f, w, stream, FOOTER_MESSAGE, bytes, n);
 	if (!rc)
 		rc = copy(f, to, w, stream, FOOTER_MESSAGE, bytes, n);
 	if (w->totals.boot_ns == boot_ns)
 		made->latest_totals = *to;
 	return rc;
+}
+
+/* A report that reads some of the segment also needs the reason why Dask closed the worker. */
+static int take_dask(struct footer_maker *f, struct made *made, struct worker *w, uint64_t stream,
+		     uint64_t boot_ns, const unsigned char *bytes, size_t n)
+{
+	int rc = timed(f, w, made, boot_ns, false);
+
+	if (rc || w->digests_boot_ns != boot_ns) /* an older one, or one without digests */
+		return rc;
+	if (w->closing != made->closing) {
+		blocks_current(&f->blocks)->always = true;
+		rc = keep(f, w, stream, FOOTER_MESSAGE, bytes, n);
+	}
+	made->closing = w->closing;
+	return rc ? rc : copy(f, &made->digests, w, stream, FOOTER_MESSAGE, bytes, n);
 }
 
 static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
@@ -127,24 +172,26 @@ static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
 	const msgpack_object *map = &message->ptr[1];
 	bool news;
 
-	if (!made)
+	if (!made || !blocks_current(&f->blocks))
 		return -ENOMEM;
+
 	switch (type) {
 	case CREMA_MSG_SAMPLE:
 	case CREMA_MSG_HOST:
-		timed(made, get_u64(map, "boot_ns", 0));
-		return 0;
+		return timed(f, w, made, get_u64(map, "boot_ns", 0), false);
 	case CREMA_MSG_TOTALS:
 		return take_totals(f, made, w, stream, get_u64(map, "boot_ns", 0), bytes, n);
 	case CREMA_MSG_DASK:
 		object_u64(map, &boot_ns);
-		timed(made, boot_ns);
-		if (w->digests_boot_ns != boot_ns) /* an older one, or one without digests */
-			return 0;
-		if (w->closing != made->closing && keep(f, w, stream, FOOTER_MESSAGE, bytes, n))
-			return -ENOMEM;
-		made->closing = w->closing;
-		return copy(f, &made->digests, w, stream, FOOTER_MESSAGE, bytes, n);
+		return take_dask(f, made, w, stream, boot_ns, bytes, n);
+	case CREMA_MSG_LINES:
+		if (w->lines.boot_ns == get_u64(map, "boot_ns", 0))
+			made->lines_block = f->blocks.blocks.n;
+		return take_row(f, get_text(map, "span"));
+	case CREMA_MSG_DOING:
+		if (w->doing_boot_ns == get_u64(map, "boot_ns", 0))
+			made->doing_block = f->blocks.blocks.n;
+		return 0;
 	case CREMA_MSG_CLOCKS:
 	case CREMA_MSG_GOODBYE:
 		return keep(f, w, stream, FOOTER_SURVEY, bytes, n);
@@ -159,7 +206,7 @@ static int take_other(struct footer_maker *f, struct worker *w, uint64_t stream,
 		f->whole = true; /* no agent writes this */
 		return 0;
 	default:
-		return row_of(f, get_text(map, "span"));
+		return take_row(f, get_text(map, "span"));
 	}
 }
 
@@ -168,6 +215,7 @@ static int saw(struct model_witness *witness, struct worker *w, const struct str
 {
 	struct footer_maker *f = (struct footer_maker *)witness;
 	struct unpack u = {0};
+	const char *span;
 	struct made *made;
 	size_t used;
 	int rc;
@@ -183,26 +231,25 @@ static int saw(struct model_witness *witness, struct worker *w, const struct str
 		return rc;
 	}
 	f->whole = f->whole || !TASK_KNOWN(r, span) || span_is_plain(r->span);
-	if (!taken || f->whole)
+	if (f->whole)
 		return 0;
+	span = model_task_text(&f->m, TASK_F_span, r->span);
+	rc = span ? blocks_add_span(&f->blocks, span) : f->m.error;
+	if (!taken || rc)
+		return rc;
 	made = made_of(f, w);
 	if (!made || stream_received(&made->taken, r->attempt, r->attempt + 1))
 		return -ENOMEM;
 	return keep(f, w, s->id, FOOTER_SURVEY, bytes, n);
 }
 
-static int visit(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
-		 size_t n)
+static int take_hello(struct footer_maker *f, const struct crema_frame_header *head,
+		      const unsigned char *raw, size_t n)
 {
-	struct footer_maker *f = arg;
-	int rc = model_feed(&f->m, head, raw, n);
-	const struct worker *w;
+	const struct worker *w = model_find_worker(&f->m, head->worker);
 	struct kept *k;
 	size_t i;
 
-	if (rc || head->type != CREMA_FRAME_HELLO)
-		return rc;
-	w = model_find_worker(&f->m, head->worker);
 	for (i = f->hellos.n; i > 0; i--) {
 		k = &f->hellos.v[i - 1];
 		if (k->worker == w && k->stream == head->stream)
@@ -213,6 +260,28 @@ static int visit(void *arg, const struct crema_frame_header *head, const unsigne
 	k = w ? ARRAY_NEW(&f->hellos) : NULL;
 	f->whole = f->whole || !w;
 	return !w ? 0 : k ? copy(f, k, w, head->stream, FOOTER_HELLO, raw, n) : -ENOMEM;
+}
+
+/* Whether the rest of the footer and the index have what other reports need of the frame. */
+static bool is_indexed(uint8_t type)
+{
+	return type == CREMA_FRAME_DATA || type == CREMA_FRAME_HELLO || type == CREMA_FRAME_NOTE ||
+	       type == CREMA_FRAME_CHECKPOINT;
+}
+
+static int visit(void *arg, const struct crema_frame_header *head, const unsigned char *raw,
+		 size_t n)
+{
+	struct footer_maker *f = arg;
+	struct block_made *block = blocks_current(&f->blocks);
+	int rc = block ? model_feed(&f->m, head, raw, n) : -ENOMEM;
+
+	if (rc)
+		return rc;
+	block->always = block->always || !is_indexed(head->type);
+	if (head->type == CREMA_FRAME_HELLO)
+		rc = take_hello(f, head, raw, n);
+	return rc ? rc : blocks_add_frame(&f->blocks, f->stats.end);
 }
 
 /* Writing */
@@ -244,7 +313,8 @@ static void pack_smallest(msgpack_packer *pk, const struct smallest *s)
 static void write_span(struct footer_maker *f, struct items *items, const struct span_part *p)
 {
 	const struct seen_span *seen = selection_span(&f->s, p->name);
-	msgpack_packer *pk = items_add(items, FOOTER_SPAN, 9);
+	msgpack_packer *pk = items_add(items, FOOTER_SPAN, 10);
+	const struct made_span *rows = find_row(f, p->name);
 	uint64_t end_ns;
 	size_t i, n = 0;
 
@@ -265,14 +335,15 @@ static void write_span(struct footer_maker *f, struct items *items, const struct
 		pack_u64(pk, i);
 		pack_u64(pk, end_ns);
 	}
+	pack_u64(pk, rows ? rows->rows : 0);
 }
 
 /* Of a span that only rows name. */
-static void write_row(struct items *items, const char *name)
+static void write_row(struct items *items, const struct made_span *span)
 {
-	msgpack_packer *pk = items_add(items, FOOTER_SPAN, 9);
+	msgpack_packer *pk = items_add(items, FOOTER_SPAN, 10);
 
-	pack_text(pk, name);
+	pack_text(pk, span->name);
 	pack_nil(pk);
 	pack_bool(pk, false);
 	pack_bool(pk, false);
@@ -281,6 +352,7 @@ static void write_row(struct items *items, const char *name)
 	pack_array(pk, 0);
 	pack_array(pk, 0);
 	pack_array(pk, 0);
+	pack_u64(pk, span->rows);
 }
 
 static void write_kept(struct items *items, const struct kept *k)
@@ -302,12 +374,17 @@ static void write_messages(const struct footer_maker *f, struct items *items, en
 	}
 }
 
+static bool has_index(const struct footer_maker *f)
+{
+	return f->stats.end == f->bytes && blocks_count(&f->blocks);
+}
+
 /* Keeps the messages in order of arrival as far as it matters. */
 static void write_all(struct footer_maker *f, struct items *items)
 {
+	const struct made_span *row;
 	const struct made *made;
 	size_t i, at = 0;
-	char *row;
 
 	for (i = 0; i < f->made.n; i++)
 		write_worker(items, &f->made.v[i], f->m.workers.v[i]);
@@ -316,7 +393,7 @@ static void write_all(struct footer_maker *f, struct items *items)
 	for (i = 0; i < f->m.parts.n; i++)
 		write_span(f, items, f->m.parts.v[i]);
 	while ((row = table_next(&f->rows, &at))) {
-		if (!span_part_find(&f->m, row))
+		if (!span_part_find(&f->m, row->name))
 			write_row(items, row);
 	}
 	write_messages(f, items, FOOTER_SURVEY);
@@ -324,6 +401,8 @@ static void write_all(struct footer_maker *f, struct items *items)
 		if (made->first_totals.bytes)
 			write_kept(items, &made->first_totals);
 	}
+	if (has_index(f))
+		blocks_write(&f->blocks, items, FOOTER_BLOCK);
 	write_messages(f, items, FOOTER_MESSAGE);
 	for (made = f->made.v; made < f->made.v + f->made.n; made++) {
 		if (made->latest_totals.bytes != made->first_totals.bytes &&
@@ -343,14 +422,15 @@ static int encode(struct footer_maker *f, const struct footer_id *id, struct buf
 	int rc;
 
 	items_begin(&items, out, CREMA_FRAME_FOOTER);
-	pk = items_add(&items, FOOTER_SEGMENT, 7);
+	pk = items_add(&items, FOOTER_SEGMENT, 8);
 	pack_u64(pk, FOOTER_FORMAT);
 	pack_u64(pk, id->created_ns);
 	pack_u64(pk, id->bytes);
 	pack_u64(pk, id->tail_hash);
 	pack_bool(pk, f->whole);
 	pack_u64(pk, f->m.last_note_ns);
-	pack_u64(pk, f->frames);
+	pack_u64(pk, f->stats.frames);
+	pack_bool(pk, has_index(f));
 	if (!f->whole)
 		write_all(f, &items);
 	rc = items_end(&items);
@@ -367,6 +447,7 @@ static void release(struct footer_maker *f)
 	free(f->hellos.v);
 	free(f->kept.v);
 	table_release(&f->rows);
+	blocks_release(&f->blocks);
 	arena_release(&f->arena);
 	selection_restart(&f->s);
 	model_release(&f->m);
@@ -374,20 +455,22 @@ static void release(struct footer_maker *f)
 
 static int survey(struct footer_maker *f, const char *segment)
 {
-	struct framefile_stats stats;
+	const struct framefile_stats *stats = &f->stats;
 	size_t i;
 	int rc = selection_file(&f->s, segment, 0);
 
-	memset(&stats, 0, sizeof(stats));
 	if (!rc)
-		rc = framefile_read(segment, visit, f, &stats);
+		rc = framefile_read(segment, visit, f, &f->stats);
 	if (rc)
 		return rc;
-	f->frames = stats.frames;
 	for (i = 0; i < f->m.workers.n && !rc; i++)
 		rc = made_of(f, f->m.workers.v[i]) ? 0 : -ENOMEM;
-	f->whole = f->whole || f->m.records_bad || stats.bytes_skipped || stats.truncated ||
-		   stats.no_header || stats.newer;
+	for (i = 0; i < f->made.n; i++) {
+		blocks_always(&f->blocks, f->made.v[i].lines_block);
+		blocks_always(&f->blocks, f->made.v[i].doing_block);
+	}
+	f->whole = f->whole || f->m.records_bad || stats->bytes_skipped || stats->truncated ||
+		   stats->no_header || stats->newer;
 	return rc ? rc : f->m.error;
 }
 
@@ -397,7 +480,7 @@ int footer_write(const char *journal, const char *folder, const char *name)
 	struct footer_maker f = {.witness = {saw}, .s = {.pass = SELECTION_FOOTER}};
 	struct buf out = BUF_INIT;
 	char segment[PATH_MAX];
-	struct footer_id id;
+	struct footer_id id = {0};
 	int rc = dirs_join(segment, sizeof(segment), journal, name);
 
 	model_init(&f.m);
@@ -405,6 +488,7 @@ int footer_write(const char *journal, const char *folder, const char *name)
 	f.m.witness = &f.witness;
 	if (!rc)
 		rc = footer_identify(segment, name, &id);
+	f.bytes = id.bytes;
 	if (!rc)
 		rc = survey(&f, segment);
 	if (!rc)

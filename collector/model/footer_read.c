@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* footer_read.c - validates a footer, and feeds the model from it. */
 #include "collector/model/footer.h"
+#include "collector/model/footer_blocks.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +18,16 @@ struct feeding {
 	bool good;  /* it belongs to this segment */
 	bool whole; /* and requires reading the segment */
 	bool known; /* attempts from earlier segments continue in it */
+	bool indexed;
 	uint64_t note_ns, frames;
 	ARRAY(struct worker *) workers; /* by their number in the footer */
 	struct buf payload;
+	/* If blocks of the segment are read, too: */
+	const char *segment; /* NULL: none are */
+	struct blocks blocks;
+	bool blocks_fed;
+	uint64_t records;	     /* and rows of wanted spans */
+	ARRAY(struct stream) stacks; /* of each worker: numbers of its long waits */
 };
 
 static bool is_segment(const msgpack_object_array *item)
@@ -35,11 +43,13 @@ static bool is_of(struct feeding *f, const msgpack_object_array *item)
 	uint64_t format, created_ns, bytes, tail_hash;
 	const struct footer_id *id = f->id;
 
-	if (!is_segment(item) || item->size != 8 || !items_u64(item, 1, &format) ||
+	if (!is_segment(item) || item->size < 8 || !items_u64(item, 1, &format) ||
 	    !items_u64(item, 2, &created_ns) || !items_u64(item, 3, &bytes) ||
 	    !items_u64(item, 4, &tail_hash) || item->ptr[5].type != MSGPACK_OBJECT_BOOLEAN ||
 	    !items_u64(item, 6, &f->note_ns) || !items_u64(item, 7, &f->frames))
 		return false;
+	f->indexed = item->size > 8 && item->ptr[8].type == MSGPACK_OBJECT_BOOLEAN &&
+		     item->ptr[8].via.boolean;
 	f->whole = item->ptr[5].via.boolean;
 	return format == FOOTER_FORMAT && created_ns == id->created_ns && bytes == id->bytes &&
 	       tail_hash == id->tail_hash;
@@ -97,7 +107,7 @@ static int check_item(void *arg, const msgpack_object_array *item)
 	}
 	if (!items_u64(item, 0, &kind) || kind != FOOTER_WORKER)
 		return STOP;
-	return f->m ? check_worker(f, item) : STOP;
+	return f->m && !f->segment ? check_worker(f, item) : STOP;
 }
 
 /* Feeding */
@@ -105,6 +115,14 @@ static int check_item(void *arg, const msgpack_object_array *item)
 static struct selection_file *current(struct feeding *f)
 {
 	return &f->m->selection->files.v[f->m->selection->files.n - 1];
+}
+
+/* Long waits count once by their numbers, so those of blocks come first. */
+static int feed_stacks(struct feeding *f, struct worker *w, const msgpack_object *list)
+{
+	struct stream *later = f->segment ? ARRAY_NEW(&f->stacks) : &w->stacks;
+
+	return later ? stream_take(later, list) : -ENOMEM;
 }
 
 static int feed_worker(struct feeding *f, const msgpack_object_array *item)
@@ -128,7 +146,7 @@ static int feed_worker(struct feeding *f, const msgpack_object_array *item)
 		return -EBADMSG;
 	rc = stream_take(&w->spanned, &item->ptr[6]);
 	if (!rc)
-		rc = stream_take(&w->stacks, &item->ptr[9]);
+		rc = feed_stacks(f, w, &item->ptr[9]);
 	if (!rc)
 		rc = worker_take_streams(w, &item->ptr[8]);
 	if (rc)
@@ -136,8 +154,8 @@ static int feed_worker(struct feeding *f, const msgpack_object_array *item)
 	worker_sign(w, first_ns);
 	worker_sign(w, last_ns);
 	w->last_segment = f->m->segment;
-	w->left_out = w->left_out ||
-		      (item->ptr[6].via.array.size && f->m->selection->pass != SELECTION_SURVEY);
+	w->left_out = w->left_out || (item->ptr[6].via.array.size && !f->segment &&
+				      f->m->selection->pass != SELECTION_SURVEY);
 	return 0;
 }
 
@@ -202,12 +220,12 @@ static int feed_span(struct feeding *f, const msgpack_object_array *item)
 {
 	struct selection *s = f->m->selection;
 	struct span_part *part;
-	uint64_t begun, ended;
+	uint64_t begun, ended, rows = 0;
 	struct text span;
 	const char **at;
 	int rc;
 
-	if (item->size != 10 || !object_text(&item->ptr[1], &span) ||
+	if (item->size < 10 || !object_text(&item->ptr[1], &span) ||
 	    item->ptr[3].type != MSGPACK_OBJECT_BOOLEAN ||
 	    item->ptr[4].type != MSGPACK_OBJECT_BOOLEAN || !items_u64(item, 5, &begun) ||
 	    !items_u64(item, 6, &ended))
@@ -216,6 +234,11 @@ static int feed_span(struct feeding *f, const msgpack_object_array *item)
 	if (!at)
 		return -ENOMEM;
 	*at = model_text(f->m, span);
+	items_u64(item, 10, &rows);
+	if (f->segment && selection_wants(s, span))
+		f->records += begun + ended + rows;
+	else
+		f->m->left_out += begun + ended;
 	if (!begun && !ended) /* rows only */
 		return f->m->error;
 	rc = feed_part(f->m, item, span, &part);
@@ -223,7 +246,6 @@ static int feed_span(struct feeding *f, const msgpack_object_array *item)
 		rc = selection_counted(s, part->name, begun, ended);
 	if (!rc && s->pass == SELECTION_SURVEY)
 		rc = feed_ends(f, part->name, &item->ptr[9]);
-	f->m->left_out += begun + ended;
 	return rc;
 }
 
@@ -248,12 +270,82 @@ static int feed_message(struct feeding *f, const uint8_t *id, uint64_t stream, s
 	return model_feed(f->m, &head, f->payload.data, f->payload.len);
 }
 
+/* Whether the blocks that are read lack it, or do not replace it. */
+static int is_missing(struct feeding *f, const struct worker *w, struct text bytes, bool *missing)
+{
+	const msgpack_object_array *message;
+	uint64_t type = 0, boot_ns = 0;
+	struct unpack u;
+	int rc = unpack_open(&u, bytes.ptr, bytes.len);
+
+	if (rc)
+		return rc;
+	message = &u.root.via.array;
+	if (u.root.type != MSGPACK_OBJECT_ARRAY || message->size < 2 ||
+	    !object_u64(&message->ptr[0], &type))
+		rc = -EBADMSG;
+	else if (type == CREMA_MSG_TOTALS)
+		*missing = !selection_takes_time(f->m, w, get_u64(&message->ptr[1], "boot_ns", 0));
+	else if (type == CREMA_MSG_DASK)
+		*missing = object_u64(&message->ptr[1], &boot_ns) && boot_ns > w->digests_boot_ns;
+	else
+		*missing = !task_is_message(type);
+	unpack_release(&u);
+	return rc;
+}
+
+static void settle_workers(struct feeding *f)
+{
+	struct worker *w;
+	size_t i;
+
+	for (i = 0; i < f->workers.n; i++) {
+		w = f->workers.v[i];
+		w->left_out =
+			w->left_out || ranges_common(&w->spanned.ranges, &w->taken_up.ranges) <
+					       w->spanned.ranges.bytes;
+	}
+}
+
+static int feed_blocks(struct feeding *f)
+{
+	struct selection *s = f->m->selection;
+	uint64_t taken = s->taken;
+	size_t i;
+	int rc;
+
+	f->blocks_fed = true;
+	rc = blocks_feed(&f->blocks, f->m, f->segment, f->id->bytes, f->frames);
+	if (!rc && s->taken - taken != f->records)
+		rc = -EBADMSG;
+	for (i = 0; i < f->stacks.n && !rc; i++)
+		rc = ranges_join(&f->workers.v[i]->stacks.ranges, &f->stacks.v[i].ranges);
+	if (!rc)
+		settle_workers(f);
+	return rc;
+}
+
+static int feed_kept(struct feeding *f, uint64_t kind, const uint8_t *id, uint64_t stream,
+		     struct text bytes)
+{
+	struct worker *w = model_worker(f->m, id);
+	bool missing = true;
+	int rc = w ? 0 : -ENOMEM;
+
+	if (!rc && kind == FOOTER_HELLO)
+		return feed_hello(f, id, stream, bytes);
+	if (!rc && f->segment)
+		rc = is_missing(f, w, bytes, &missing);
+	return rc || !missing ? rc : feed_message(f, id, stream, bytes);
+}
+
 static int feed_item(void *arg, const msgpack_object_array *item)
 {
 	struct feeding *f = arg;
 	uint64_t kind, stream;
 	struct text bytes;
 	const uint8_t *id;
+	int rc;
 
 	if (!items_u64(item, 0, &kind))
 		return -EBADMSG;
@@ -263,14 +355,18 @@ static int feed_item(void *arg, const msgpack_object_array *item)
 		return feed_worker(f, item);
 	if (kind == FOOTER_SPAN)
 		return feed_span(f, item);
-	if (kind == FOOTER_MESSAGE && f->m->selection->pass == SELECTION_SURVEY)
+	if (kind >= FOOTER_MESSAGE && f->m->selection->pass == SELECTION_SURVEY)
 		return STOP;
+	if (kind == FOOTER_BLOCK)
+		return f->segment ? blocks_take(&f->blocks, f->m, f->workers.v, f->workers.n, item)
+				  : 0;
+	if (f->blocks.v.n && !f->blocks_fed && (rc = feed_blocks(f)))
+		return rc;
 	id = items_id(item, 1);
 	if (!id || item->size != 4 || !items_u64(item, 2, &stream) ||
 	    !object_bin(&item->ptr[3], &bytes) || !bytes.len)
 		return -EBADMSG;
-	return kind == FOOTER_HELLO ? feed_hello(f, id, stream, bytes)
-				    : feed_message(f, id, stream, bytes);
+	return feed_kept(f, kind, id, stream, bytes);
 }
 
 /* Checks its first items, and that the footer is complete. */
@@ -295,6 +391,18 @@ static int read_items(const char *folder, const char *name,
 	return items_read_whole(path, CREMA_FRAME_FOOTER, take, arg);
 }
 
+static void release(struct feeding *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->stacks.n; i++)
+		ranges_release(&f->stacks.v[i].ranges);
+	free(f->stacks.v);
+	free(f->workers.v);
+	blocks_free(&f->blocks);
+	buf_release(&f->payload);
+}
+
 int footer_feed(struct model *m, const char *folder, const char *segment, const char *name)
 {
 	struct feeding f = {.m = m};
@@ -302,22 +410,25 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	int rc;
 
 	f.id = &id;
+	if (m->selection->pass == SELECTION_RUNS && !selection_skips(m->selection, segment))
+		f.segment = segment;
 	if (footer_identify(segment, name, &id))
 		return 0;
 	rc = check(folder, name, &f);
 	if (rc == -ENOMEM)
 		return rc;
-	if (rc < 0 || !f.good || f.whole || f.known)
+	if (rc < 0 || !f.good || f.whole || f.known || (f.segment && !f.indexed))
 		return 0;
 	m->selection->counted = true;
 	selection_frames(m->selection, f.frames);
 	current(&f)->footer = true;
 	rc = read_items(folder, name, feed_item, &f);
+	if (rc >= 0 && f.segment && !f.blocks_fed)
+		rc = feed_blocks(&f);
 	m->selection->counted = false;
 	if (f.note_ns > m->last_note_ns)
 		m->last_note_ns = f.note_ns;
-	free(f.workers.v);
-	buf_release(&f.payload);
+	release(&f);
 	if (m->error || rc == -ENOMEM)
 		return m->error ? m->error : rc;
 	if (rc >= 0)

@@ -22,7 +22,7 @@ static int read_footer(struct model *m, const char *footers, const char *path)
 	const struct selection *s = m->selection;
 
 	if (!s || s->footers_off || (s->pass != SELECTION_SURVEY && s->pass != SELECTION_RUNS) ||
-	    (s->pass == SELECTION_RUNS && !selection_skips(s, path)))
+	    (s->pass == SELECTION_RUNS && s->all))
 		return 0;
 	return footer_feed(m, footers, path, strrchr(path, '/') + 1);
 }

@@ -265,9 +265,10 @@ bool selection_takes_task(struct model *m, struct worker *w, const struct task_r
 	if (!TASK_KNOWN(r, span)) { /* a late record may lack what an earlier one had */
 		takes = !stream_has(&w->spanned, r->attempt);
 		m->selection->files.v[m->selection->files.n - 1].nameless = true;
-	} else if (m->selection->pass == SELECTION_RUNS)
+	} else if (m->selection->pass == SELECTION_RUNS) {
 		takes = selection_wants(m->selection, r->span);
-	else if (!span_is_plain(r->span))
+		m->selection->taken += takes;
+	} else if (!span_is_plain(r->span))
 		takes = survey_takes(m, w, r);
 	if (TASK_KNOWN(r, span) && stream_received(&w->spanned, r->attempt, r->attempt + 1))
 		m->error = -ENOMEM;
@@ -308,18 +309,38 @@ static bool same_worker(const void *item, const void *key)
 	return !memcmp(((const struct worker *)item)->id, key, CREMA_WORKER_ID_BYTES);
 }
 
-/* By the worker's final clock, not that of the records read so far. */
+/* By the worker's final clock, not that of the records read so far; 0: it has none. */
+static uint64_t utc_ns(const struct selection *s, const struct worker *w, uint64_t boot_ns)
+{
+	const struct worker *clock =
+		table_find(&s->clocks, hash_bytes(1, w->id, sizeof(w->id)), same_worker, w->id);
+
+	return clock ? worker_utc_ns(clock, boot_ns) : 0;
+}
+
+bool selection_takes_times(const struct model *m, const struct worker *w, uint64_t from_boot_ns,
+			   uint64_t to_boot_ns)
+{
+	const struct selection *s = m->selection;
+	uint64_t from = utc_ns(s, w, from_boot_ns), to = utc_ns(s, w, to_boot_ns);
+	size_t i;
+
+	for (i = 0; from && to && i < s->times.n; i++) {
+		if (from <= s->times.v[i].to && to >= s->times.v[i].from)
+			return true;
+	}
+	return !from || !to;
+}
+
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns)
 {
 	const struct selection *s = m->selection;
-	const struct worker *clock;
 	uint64_t ns;
 	size_t i;
 
 	if (!s || s->pass == SELECTION_FOOTER)
 		return true;
-	clock = table_find(&s->clocks, hash_bytes(1, w->id, sizeof(w->id)), same_worker, w->id);
-	ns = clock ? worker_utc_ns(clock, boot_ns) : 0;
+	ns = utc_ns(s, w, boot_ns);
 	if (!ns)
 		return true;
 	for (i = 0; i < s->times.n && s->times.v[i].to <= ns; i++)
@@ -369,11 +390,19 @@ static void sign(struct worker *w, uint64_t type, const msgpack_object *map)
 	worker_sign(w, boot_ns);
 }
 
+static bool takes_row(struct selection *s, const msgpack_object *map)
+{
+	struct text span = get_text(map, "span");
+	bool wanted = s->pass == SELECTION_RUNS && span.ptr && selection_wants(s, span);
+
+	s->taken += wanted;
+	return wanted || (s->pass == SELECTION_RUNS && !span.ptr);
+}
+
 bool selection_takes_message(const struct model *m, struct worker *w, uint64_t type,
 			     const msgpack_object *map)
 {
-	const struct selection *s = m->selection;
-	struct text span;
+	struct selection *s = m->selection;
 
 	if (!s || s->pass == SELECTION_FOOTER)
 		return true;
@@ -389,14 +418,21 @@ bool selection_takes_message(const struct model *m, struct worker *w, uint64_t t
 	case CREMA_MSG_SECTION:
 	case CREMA_MSG_GAUGE:
 	case CREMA_MSG_COLUMN:
-		span = get_text(map, "span");
-		return s->pass == SELECTION_RUNS && (!span.ptr || selection_wants(s, span));
+		return takes_row(s, map);
 	case CREMA_MSG_LINES: /* its worker-wide part is about all spans */
-	case CREMA_MSG_STACK:
+	case CREMA_MSG_STACK: /* so is its number */
+		takes_row(s, map);
+		return s->pass == SELECTION_RUNS;
 	case CREMA_MSG_MODULE:
 	case CREMA_MSG_DASK:
 		return s->pass == SELECTION_RUNS;
-	default:
+	case CREMA_MSG_TOTALS:
+	case CREMA_MSG_CLOCKS:
+	case CREMA_MSG_GOODBYE:
+	case CREMA_MSG_DOING:
+		return true;
+	default: /* of a newer agent; a footer counts it with its span */
+		takes_row(s, map);
 		return true;
 	}
 }

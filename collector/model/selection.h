@@ -59,6 +59,7 @@ struct selection {
 	bool counted;			     /* the footer has already counted what is fed now */
 	bool footers_off;		     /* a footer was invalid after all */
 	bool all;			     /* a selected run may have tasks in any segment */
+	uint64_t taken;			     /* records and rows that name spans of selected runs */
 	struct table skipped;		     /* paths of segments without data of the runs */
 };
 
@@ -101,6 +102,9 @@ bool selection_wants(const struct selection *s, struct text span);
 int selection_want(struct selection *s, const void *run, const char *span);
 const char *selection_keep(struct selection *s, const char *text);
 bool selection_takes_time(const struct model *m, const struct worker *w, uint64_t boot_ns);
+/* Whether some of the time range may be taken. */
+bool selection_takes_times(const struct model *m, const struct worker *w, uint64_t from_boot_ns,
+			   uint64_t to_boot_ns);
 bool selection_takes_message(const struct model *m, struct worker *w, uint64_t type,
 			     const msgpack_object *map);
 

@@ -15,10 +15,11 @@
  * (selection_slim()), not their numbers.
  *
  * The survey reads a segment's footer (model/footer.h) if there is one. The second pass opens them
- * only if they have records or rows of the selected spans, or samples within the runs' times. The
- * report is the same with and without footers, and the same as for a journal that is read whole,
- * except for two unknowns: when a worker's first task began, and the differences between two of a
- * worker's probes (transfer_*, gc_seconds, threads) if no probe is within a minute of the run.
+ * only if they have records or rows of the selected spans, or samples within the runs' times, and
+ * reads only the blocks with them (model/footer_blocks.h). The report is the same with and without
+ * footers, and the same as for a journal that is read whole, except for two unknowns: when a
+ * worker's first task began, and the differences between two of a worker's probes (transfer_*,
+ * gc_seconds, threads) if no probe is within a minute of the run.
  */
 #ifndef CREMA_COLLECTOR_RUNS_READ_RUNS_H
 #define CREMA_COLLECTOR_RUNS_READ_RUNS_H
