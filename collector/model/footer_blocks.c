@@ -176,7 +176,7 @@ static int want_spans(struct block *block, const struct selection *s, const msgp
 	for (i = 0; i < list->via.array.size; i++) {
 		if (!object_text(&list->via.array.ptr[i], &span))
 			return -EBADMSG;
-		block->wanted = block->wanted || selection_wants(s, span);
+		block->tasks = block->tasks || selection_wants(s, span);
 	}
 	return 0;
 }
@@ -241,6 +241,7 @@ int blocks_take(struct blocks *b, const struct model *m, struct worker *const *w
 		return -EBADMSG;
 	block->wanted = item->ptr[BLOCK_ALWAYS].via.boolean;
 	rc = want_spans(block, m->selection, &item->ptr[BLOCK_SPANS]);
+	block->wanted = block->wanted || block->tasks;
 	return rc ? rc : take_times(b, m, workers, n, &item->ptr[BLOCK_TIMES]);
 }
 
@@ -256,10 +257,12 @@ int blocks_feed(const struct blocks *b, struct model *m, const char *segment, ui
 	if (!b->v.n || sum != frames || b->v.v[b->v.n - 1].to != bytes)
 		return -EBADMSG;
 	for (block = b->v.v; block < b->v.v + b->v.n && !rc; block++) {
+		m->selection->no_tasks = !block->tasks;
 		if (block->wanted)
 			rc = framefile_read_part(segment, block->from, block->to, block->frames,
 						 model_feed, m);
 	}
+	m->selection->no_tasks = true;
 	return rc;
 }
 

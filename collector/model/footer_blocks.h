@@ -11,7 +11,8 @@
  * them: selection_history() keeps these points;
  * - blocks with data that neither a span nor a time selects and the rest of the footer lacks.
  *
- * The rest of the footer stands for all other blocks, as it does for a segment that is not opened.
+ * The rest of the footer stands for all other blocks, as it does for a segment that is not opened,
+ * and for the tasks in blocks without such spans.
  * An index is used only if its blocks cover the segment, each block read has its number of frames,
  * and the blocks read have as many records and rows of the runs' spans as the footer counts.
  */
@@ -65,7 +66,7 @@ void blocks_release(struct block_maker *b);
 
 struct block {
 	uint64_t from, to, frames;
-	bool wanted;
+	bool wanted, tasks; /* tasks: it has a span of the runs */
 };
 
 struct blocks_of_worker {

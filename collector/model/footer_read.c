@@ -289,7 +289,7 @@ static int is_missing(struct feeding *f, const struct worker *w, struct text byt
 	else if (type == CREMA_MSG_DASK)
 		*missing = object_u64(&message->ptr[1], &boot_ns) && boot_ns > w->digests_boot_ns;
 	else
-		*missing = !task_is_message(type);
+		*missing = true;
 	unpack_release(&u);
 	return rc;
 }
@@ -334,6 +334,9 @@ static int feed_kept(struct feeding *f, uint64_t kind, const uint8_t *id, uint64
 
 	if (!rc && kind == FOOTER_HELLO)
 		return feed_hello(f, id, stream, bytes);
+	if (!rc &&
+	    selection_skips_task(f->m->selection, (const unsigned char *)bytes.ptr, bytes.len))
+		return 0;
 	if (!rc && f->segment)
 		rc = is_missing(f, w, bytes, &missing);
 	return rc || !missing ? rc : feed_message(f, id, stream, bytes);
@@ -420,12 +423,13 @@ int footer_feed(struct model *m, const char *folder, const char *segment, const 
 	if (rc < 0 || !f.good || f.whole || f.known || (f.segment && !f.indexed))
 		return 0;
 	m->selection->counted = true;
+	m->selection->no_tasks = m->selection->pass == SELECTION_RUNS;
 	selection_frames(m->selection, f.frames);
 	current(&f)->footer = true;
 	rc = read_items(folder, name, feed_item, &f);
 	if (rc >= 0 && f.segment && !f.blocks_fed)
 		rc = feed_blocks(&f);
-	m->selection->counted = false;
+	m->selection->counted = m->selection->no_tasks = false;
 	if (f.note_ns > m->last_note_ns)
 		m->last_note_ns = f.note_ns;
 	release(&f);

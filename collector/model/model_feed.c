@@ -266,6 +266,9 @@ static int feed_messages(struct model *m, struct worker *w, const struct stream 
 
 	for (i = 0; !rc && i < items; i++, at += used) {
 		left_out = m->left_out;
+		used = selection_skips_task(m->selection, raw + at, n - at);
+		if (used)
+			continue;
 		used = s->has_map ? task_read(&r, &s->map, raw + at, n - at) : 0;
 		if (used) {
 			rc = feed_record(m, w, &r);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/walk.h"
+
 /* One item per key of a table: what was kept, or a time. */
 struct entry {
 	uint64_t key[4];
@@ -251,6 +253,19 @@ int selection_skip(struct selection *s, const char *path)
 
 	return copy ? table_add(&s->skipped, hash_bytes(1, path, strlen(path)), (void *)copy)
 		    : -ENOMEM;
+}
+
+size_t selection_skips_task(const struct selection *s, const unsigned char *message, size_t n)
+{
+	struct walk_item array, type;
+	int64_t bytes;
+
+	if (!s || !s->no_tasks || !walk_item(message, n, &array) || array.kind != WALK_ARRAY ||
+	    !walk_item(message + array.bytes, n - array.bytes, &type) || type.kind != WALK_NUMBER ||
+	    !task_is_message(type.number))
+		return 0;
+	bytes = walk_values(message, n, 1, WALK_DEPTH_MAX);
+	return bytes > 0 ? (size_t)bytes : 0;
 }
 
 bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,

@@ -57,6 +57,7 @@ struct selection {
 	struct table clocks; /* of workers, from the survey: to place samples in time */
 	uint64_t block_from_ns, block_to_ns; /* the client's; 0: unknown */
 	bool counted;			     /* the footer has already counted what is fed now */
+	bool no_tasks;			     /* what is fed now has no task of a selected run */
 	bool footers_off;		     /* a footer was invalid after all */
 	bool all;			     /* a selected run may have tasks in any segment */
 	uint64_t taken;			     /* records and rows that name spans of selected runs */
@@ -89,6 +90,8 @@ void selection_frames(struct selection *s, uint64_t frames);
 
 /* Parts of model_feed(): whether to keep the record, the sample of that time or the message.
  * `known`: the attempt is known. */
+/* The bytes of a message if it is a task's, and what is fed has none to take; else 0. */
+size_t selection_skips_task(const struct selection *s, const unsigned char *message, size_t n);
 bool selection_takes_task(struct model *m, struct worker *w, const struct task_record *r,
 			  bool known);
 /* Keeps only what identifies and counts runs; with `s` NULL, everything. */
