@@ -4,14 +4,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/dirs.h"
 #include "common/ranges.h"
 
 #define IDLE_MS 200
@@ -72,7 +70,7 @@ static int give(struct follow *f, const struct record *r)
 
 static struct place place_of(const struct follow *f)
 {
-	return (struct place){f->segment_ns, f->reader.stats.frames, 0};
+	return (struct place){f->tail.segment_ns, f->tail.reader.stats.frames, 0};
 }
 
 /* "WORKER-STREAM-REST" */
@@ -213,96 +211,50 @@ static bool stopped(const struct follow *f)
 	return *f->stop;
 }
 
-/* Reads to the end of the segment as written so far. */
-static int read_on(struct follow *f)
-{
-	struct frame frame;
-	int rc = 0;
-
-	while (!rc && !stopped(f)) {
-		rc = framefile_next(&f->reader, &frame);
-		if (rc <= 0)
-			return rc;
-		rc = take_frame(f, &frame);
-		if (!rc && clock_mono_ns() - f->settled_ns >= SETTLE_NS)
-			rc = settle(f);
-	}
-	return rc;
-}
-
-/* Puts the path of the oldest segment created after `after_ns` into path; returns its time; 0:
- * there is none; -errno. */
-static int64_t next_segment(const struct follow *f, uint64_t after_ns, char path[PATH_MAX])
-{
-	char folder[PATH_MAX], **names = NULL;
-	uint64_t found = 0;
-	int i, n;
-
-	if (dirs_join(folder, sizeof(folder), f->dir, "journal"))
-		return -ENAMETOOLONG;
-	n = framefile_list(folder, &names);
-	for (i = 0; i < n && !found; i++) {
-		if (framefile_created_ns(names[i]) > after_ns &&
-		    !dirs_join(path, PATH_MAX, folder, names[i]))
-			found = framefile_created_ns(names[i]);
-	}
-	free(names);
-	return n < 0 ? n : (int64_t)found;
-}
-
 /* Whether the journal has the segment of the destination's last record: 0, or -ESTALE if older ones
  * exist, which means that retention has not dropped it. */
 static int find_last(struct follow *f)
 {
 	char path[PATH_MAX];
 	uint64_t last = f->to->last.segment_ns;
-	int64_t first = next_segment(f, 0, path);
+	int64_t first = tail_find(&f->tail, 0, path);
 
 	if (first <= 0 || !last)
 		return (int)(first < 0 ? first : 0);
-	if (next_segment(f, last - 1, path) == (int64_t)last)
+	if (tail_find(&f->tail, last - 1, path) == (int64_t)last)
 		return 0;
 	f->lost = (uint64_t)first > last;
 	return f->lost ? 0 : -ESTALE;
 }
 
-/* Opens the next segment if there is one. */
-static int step(struct follow *f, uint64_t ns, const char *path)
+/* Reads to the end of the journal as written so far. */
+static int read_on(struct follow *f)
 {
-	int rc;
+	struct frame frame;
+	int rc = 0;
 
-	if (f->segment_ns)
-		framefile_reader_close(&f->reader);
-	f->segment_ns = 0;
-	rc = framefile_open(&f->reader, path);
-	if (rc == -ENOENT) { /* dropped meanwhile: its successor is next */
-		f->lost = true;
-		return 0;
+	while (!rc && !stopped(f)) {
+		rc = tail_next(&f->tail, &frame);
+		if (rc <= 0)
+			break;
+		rc = take_frame(f, &frame);
+		if (!rc && clock_mono_ns() - f->settled_ns >= SETTLE_NS)
+			rc = settle(f);
 	}
-	if (!rc)
-		f->segment_ns = ns;
+	f->lost = f->lost || f->tail.lost;
 	return rc;
 }
 
-/* A segment with a successor is complete: its rest is read once the successor was seen. */
 int follow_run(struct follow *f)
 {
-	uint64_t done_ns = 0;
-	char path[PATH_MAX];
-	int64_t next;
-	int rc = find_last(f);
+	int rc = tail_init(&f->tail, f->dir);
 
+	rc = rc ? rc : find_last(f);
 	f->settled_ns = clock_mono_ns();
 	while (!rc && !stopped(f)) {
-		next = next_segment(f, done_ns, path);
-		rc = next < 0 ? (int)next : f->segment_ns ? read_on(f) : 0;
+		rc = read_on(f);
 		if (rc || stopped(f))
 			break;
-		if (next) {
-			rc = step(f, (uint64_t)next, path);
-			done_ns = (uint64_t)next;
-			continue;
-		}
 		rc = settle(f);
 		if (f->once || rc)
 			break;
@@ -321,8 +273,7 @@ void follow_release(struct follow *f)
 		unpack_release(&s->hello_map);
 		buf_release(&s->hello_bytes);
 	}
-	if (f->segment_ns)
-		framefile_reader_close(&f->reader);
+	tail_close(&f->tail);
 	table_release(&f->streams);
 	arena_release(&f->arena);
 	buf_release(&f->scratch);

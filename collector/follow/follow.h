@@ -18,7 +18,7 @@
 #include <signal.h>
 
 #include "collector/follow/destination.h"
-#include "common/framefile.h"
+#include "collector/follow/tail.h"
 #include "common/table.h"
 
 struct follow {
@@ -29,8 +29,7 @@ struct follow {
 	uint64_t damaged;		   /* unreadable frames */
 	bool lost; /* the segment of the destination's last record is gone */
 
-	struct framefile_reader reader;
-	uint64_t segment_ns; /* open segment; 0: none */
+	struct tail tail;
 	struct table streams;
 	struct arena arena;
 	struct buf scratch, line;
