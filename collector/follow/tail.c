@@ -50,8 +50,8 @@ static int step(struct tail *t, uint64_t ns, const char *path)
 		return rc;
 	tail_close(t);
 	t->done_ns = ns;
-	t->ends = false;
-	t->lost = t->lost || rc;
+	t->lost = t->lost || rc || (t->next_ns && t->next_ns != ns);
+	t->next_ns = 0;
 	if (rc)
 		return 0;
 	t->reader = reader;
@@ -72,14 +72,23 @@ int tail_next(struct tail *t, struct frame *frame)
 		next = tail_find(t, t->done_ns, path);
 		if (next <= 0)
 			return (int)next;
-		if (t->segment_ns && !t->ends) {
-			t->ends = true;
+		if (t->segment_ns && !t->next_ns) {
+			t->next_ns = (uint64_t)next;
 			continue;
 		}
 		rc = step(t, (uint64_t)next, path);
 		if (rc)
 			return rc;
 	}
+}
+
+void tail_look(struct tail *t)
+{
+	char path[PATH_MAX];
+	int64_t next = t->segment_ns && !t->next_ns ? tail_find(t, t->done_ns, path) : 0;
+
+	if (next > 0)
+		t->next_ns = (uint64_t)next;
 }
 
 uint64_t tail_bytes(const struct tail *t)
