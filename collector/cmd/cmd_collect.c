@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "collector/cmd/command.h"
+#include "collector/cmd/site.h"
 #include "collector/ingest/server.h"
 #include "collector/journal/folder.h"
 #include "collector/journal/journal.h"
 #include "collector/live/live.h"
-#include "collector/loop/certificates.h"
 #include "collector/loop/limits.h"
 #include "collector/loop/listen.h"
 #include "collector/loop/loop.h"
@@ -34,12 +34,9 @@
 
 struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
-	char agents_at[300], http_at[300];
-	int lock_fd, agents_fd, http_fd;
-	bool http_token; /* the status page is reachable from other hosts */
-	bool bearer;
-	struct auth_token token;
-	struct certificates certificates;
+	char agents_at[300];
+	int lock_fd, agents_fd;
+	struct site site;
 	uint64_t started_ns, started_real_ns;
 	struct loop *loop;
 	struct journal *journal;
@@ -51,59 +48,21 @@ struct collect {
 	struct loop_timer *second;
 	struct server *server;
 	struct loop_listener *listener;
-	struct http *http;
 };
 
-static int fail(const char *what, const char *on, int err)
+static int fail(const struct collect *c, const char *what, const char *on, int err)
 {
-	log_line("collect: cannot %s '%s': %s", what, on, log_error(err));
-	return err;
+	return site_fail(&c->site, what, on, err);
 }
 
 static int prepare_sockets(struct collect *c, const struct options *options)
 {
 	struct net_address address;
 
-	c->agents_fd = listen_open("--listen", options_get(options, OPT_listen), CREMA_DEFAULT_PORT,
-				   c->agents_at, sizeof(c->agents_at), &address);
-	if (c->agents_fd < 0)
-		return c->agents_fd;
-	c->http_fd = listen_open("--http", options_get(options, OPT_http), CREMA_DEFAULT_HTTP,
-				 c->http_at, sizeof(c->http_at), &address);
-	if (c->http_fd < 0)
-		return c->http_fd;
-	c->http_token = !listen_is_loopback(c->http_fd);
-	return 0;
-}
-
-static int prepare_token(struct collect *c, const struct options *options)
-{
-	char path[PATH_MAX] = "", text[PATH_MAX + 256];
-	int err = auth_token_path(path, sizeof(path), options->value[OPT_token_file]);
-
-	if (options_on(options, OPT_insecure) && !c->http_token)
-		return auth_token_read(&c->token, path), 0; /* proved, but not required */
-	err = err ? err : auth_token_make(&c->token, path);
-	if (err)
-		log_line("collect: %s", auth_explain(text, sizeof(text), err, path));
-	return err;
-}
-
-static int prepare_certificates(struct collect *c, const struct options *o)
-{
-	struct tls_files given = {o->value[OPT_tls_ca_file], o->value[OPT_tls_cert],
-				  o->value[OPT_tls_key]};
-	char why[PATH_MAX + 256];
-	int err = certificates_open(&c->certificates, &given, why, sizeof(why));
-
-	if (err)
-		log_line("collect: %s", why);
-	return err;
-}
-
-static bool https(const struct collect *c)
-{
-	return c->http_token && c->certificates.context;
+	c->agents_fd =
+		listen_open(c->site.command, OPT_listen, options_get(options, OPT_listen),
+			    CREMA_DEFAULT_PORT, c->agents_at, sizeof(c->agents_at), &address);
+	return c->agents_fd < 0 ? c->agents_fd : site_listen(&c->site, options);
 }
 
 static void on_signal(void *arg, int signo)
@@ -177,7 +136,7 @@ static int start_journal(struct collect *c, bool ring)
 	int err;
 
 	c->journal = journal_open(&config, &err);
-	return c->journal ? 0 : fail("begin a journal in", c->journal_dir, err);
+	return c->journal ? 0 : fail(c, "begin a journal in", c->journal_dir, err);
 }
 
 static int start_server(struct collect *c, const struct options *options)
@@ -185,10 +144,10 @@ static int start_server(struct collect *c, const struct options *options)
 	struct server_config config = {
 		.loop = c->loop,
 		.journal = c->journal,
-		.token = c->token.len ? &c->token : NULL,
+		.token = c->site.token.len ? &c->site.token : NULL,
 		.insecure = options_on(options, OPT_insecure),
 		.old_agents = options_on(options, OPT_old_agents),
-		.tls = c->certificates.context,
+		.tls = c->site.certificates.context,
 		.name = c->name,
 		.redacted_only = options_on(options, OPT_redact_keys),
 		.max_connections = limits_connections(SERVER_CONNECTIONS),
@@ -200,7 +159,7 @@ static int start_server(struct collect *c, const struct options *options)
 	c->live_run = live_run_new(c->loop, c->dir);
 	c->footers = footers_new(c->loop, c->journal, c->dir, c->journal_dir);
 	if (!c->live || !c->live_run || !c->footers || !c->second)
-		return fail("serve", c->agents_at, -ENOMEM);
+		return fail(c, "serve", c->agents_at, -ENOMEM);
 	loop_timer_set(c->second, SECOND_MS);
 	gethostname(c->name, sizeof(c->name) - 1);
 	c->server = server_new(&config);
@@ -210,44 +169,28 @@ static int start_server(struct collect *c, const struct options *options)
 	c->bounds.state_arg = c->server;
 	c->retain = retain_new(c->loop, c->journal, &c->bounds);
 	if (!c->server || !c->retain)
-		return fail("serve", c->agents_at, -ENOMEM);
+		return fail(c, "serve", c->agents_at, -ENOMEM);
 	err = server_restore(c->server, c->journal_dir);
 	if (err)
-		return fail("read", c->journal_dir, err);
+		return fail(c, "read", c->journal_dir, err);
 	c->listener = loop_listener_new(c->loop, c->agents_fd, server_accept, c->server);
 	if (!c->listener)
-		return fail("serve", c->agents_at, -errno);
+		return fail(c, "serve", c->agents_at, -errno);
 	c->agents_fd = -1;
 	return 0;
 }
 
-static int start_http(struct collect *c)
+static int start_http(struct collect *c, const struct options *options)
 {
 	struct http_config config = {
 		.loop = c->loop,
-		.listen_fd = c->http_fd,
-		.cert = https(c) ? (const char *)c->certificates.cert.data : NULL,
-		.key = https(c) ? (const char *)c->certificates.key.data : NULL,
-		.token = c->token.len ? &c->token : NULL,
-		.open = !c->http_token,
-		.bearer = c->bearer,
 		.texts = texts,
 		.texts_n = sizeof(texts) / sizeof(texts[0]),
 		.report = on_report,
 		.arg = c,
 	};
-	int err;
 
-	if (config.cert && !http_has_tls()) {
-		log_line("collect: --http %s: this build has no TLS for the page: let it listen on "
-			 "127.0.0.1 and use 'ssh -L', or use the Debian package",
-			 c->http_at);
-		return -EPROTONOSUPPORT;
-	}
-	http_page_init();
-	c->http = http_start(&config, &err);
-	c->http_fd = -1;
-	return c->http ? 0 : fail("serve", c->http_at, err);
+	return site_start(&c->site, options, &config);
 }
 
 static int start(struct collect *c, const struct options *options)
@@ -258,48 +201,47 @@ static int start(struct collect *c, const struct options *options)
 
 	c->started_ns = clock_mono_ns();
 	c->started_real_ns = clock_real_ns();
-	c->bearer = options_on(options, OPT_http_bearer);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* exceeding a size limit is then an error of write() */
 	c->lock_fd = folder_take(options->value[OPT_dir], c->dir, c->journal_dir);
 	err = c->lock_fd < 0 ? c->lock_fd : prepare_sockets(c, options);
 	if (!err)
-		err = prepare_token(c, options);
+		err = site_token(&c->site, options, options_on(options, OPT_insecure));
 	if (!err)
-		err = prepare_certificates(c, options);
+		err = site_certificates(&c->site, options);
 	if (err)
 		return err;
 	c->loop = loop_new();
 	if (!c->loop)
-		return fail("start", "the event loop", -errno);
+		return fail(c, "start", "the event loop", -errno);
 	/* Before the journal starts its thread: only the loop handles signals. */
 	for (i = 0; !err && i < sizeof(stopping) / sizeof(stopping[0]); i++)
 		err = loop_signal(c->loop, stopping[i], on_signal, c);
 	if (err)
-		return fail("watch", "signals", err);
+		return fail(c, "watch", "signals", err);
 	err = start_journal(c, options_on(options, OPT_io_uring));
 	if (!err)
 		err = start_server(c, options);
 	if (!err)
-		err = start_http(c);
+		err = start_http(c, options);
 	return err;
 }
 
 static int stop(struct collect *c)
 {
 	uint64_t segment_ns = c->journal ? journal_segment_ns(c->journal) : 0;
+	bool served = c->site.http;
 	int err = 0;
 
 	loop_listener_close(c->listener);
-	if (c->http)
+	if (served)
 		server_drain(c->server, DRAIN_MS);
-	http_stop(c->http);
+	site_stop(&c->site);
 	if (c->server)
 		server_note_refused(c->server);
-	if (c->http)
+	if (served)
 		journal_note(c->journal, "stop", c->agents_at);
 	server_free(c->server);
-	certificates_close(&c->certificates);
 	loop_timer_free(c->second);
 	live_run_free(c->live_run);
 	retain_free(c->retain);
@@ -307,13 +249,12 @@ static int stop(struct collect *c)
 	if (c->journal)
 		err = journal_close(c->journal);
 	if (err)
-		fail("finish the journal in", c->journal_dir, err);
+		fail(c, "finish the journal in", c->journal_dir, err);
 	footers_end(c->footers, segment_ns);
 	loop_free(c->loop);
+	site_close(&c->site);
 	if (c->agents_fd >= 0)
 		close(c->agents_fd);
-	if (c->http_fd >= 0)
-		close(c->http_fd);
 	if (c->lock_fd >= 0)
 		close(c->lock_fd);
 	return err;
@@ -330,7 +271,8 @@ static int run(int argc, char **argv)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return STATUS_FAILED;
-	c->lock_fd = c->agents_fd = c->http_fd = -1;
+	c->lock_fd = c->agents_fd = -1;
+	site_init(&c->site, "collect");
 	if (retain_parse(&c->bounds, options.value[OPT_keep], options.value[OPT_max_bytes]) ||
 	    !command_read_whole(&options, &c->bounds.whole_bytes)) {
 		free(c);
@@ -340,12 +282,12 @@ static int run(int argc, char **argv)
 	if (!err) {
 		journal_note(c->journal, "start", c->agents_at);
 		printf("crema collect: agents on %s%s, status page %s://%s/, journal in %s\n",
-		       c->agents_at, c->certificates.context ? " (TLS)" : "",
-		       https(c) ? "https" : "http", c->http_at, c->dir);
+		       c->agents_at, c->site.certificates.context ? " (TLS)" : "",
+		       site_is_https(&c->site) ? "https" : "http", c->site.at, c->dir);
 		fflush(stdout);
 		err = loop_run(c->loop);
 		if (err)
-			fail("wait for", "events", err);
+			fail(c, "wait for", "events", err);
 	}
 	if (stop(c) && !err)
 		err = -EIO;

@@ -12,34 +12,35 @@
 
 #define BACKLOG 1024
 
-static int cannot(const char *on, int err)
+static int cannot(const char *command, const char *on, int err)
 {
-	log_line("collect: cannot listen on '%s': %s", on, log_error(err));
+	log_line("%s: cannot listen on '%s': %s", command, on, log_error(err));
 	return err;
 }
 
-int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
-		struct net_address *address)
+int listen_open(const char *command, enum option_id option, const char *given, uint16_t port,
+		char *text, size_t size, struct net_address *address)
 {
+	const char *flag = option_table[option].flag;
 	int fd, err = net_parse(address, given, port);
 
 	if (!err && address->kind != NET_TCP)
 		err = -EINVAL;
 	if (err) {
-		log_line("collect: %s: '%s' is not ADDR:PORT", option, given);
+		log_line("%s: %s: '%s' is not ADDR:PORT", command, flag, given);
 		return err;
 	}
 	fd = net_listen(address, BACKLOG);
 	if (fd == -ENOENT) {
-		log_line("collect: %s: no address is known for '%s'", option, given);
+		log_line("%s: %s: no address is known for '%s'", command, flag, given);
 		return fd;
 	}
 	if (fd < 0)
-		return cannot(given, fd);
+		return cannot(command, given, fd);
 	err = net_local(fd, address);
 	if (err) {
 		close(fd);
-		return cannot(given, err);
+		return cannot(command, given, err);
 	}
 	net_text(text, size, address);
 	return fd;

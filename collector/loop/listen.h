@@ -6,10 +6,12 @@
 #include <stdbool.h>
 
 #include "common/net.h"
+#include "common/options.h"
 
-/* Opens a listening socket; its real address goes into `text`. -errno after printing a line. */
-int listen_open(const char *option, const char *given, uint16_t port, char *text, size_t size,
-		struct net_address *address);
+/* Opens a listening socket; its real address goes into `text`. -errno after printing a line that
+ * begins with the command's name. */
+int listen_open(const char *command, enum option_id option, const char *given, uint16_t port,
+		char *text, size_t size, struct net_address *address);
 bool listen_is_loopback(int fd);
 
 #endif
