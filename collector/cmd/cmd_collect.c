@@ -81,11 +81,12 @@ static void on_status(void *arg, struct buf *out)
 static void on_live(void *arg, struct buf *out)
 {
 	struct collect *c = arg;
+	struct live_journal journal = {.over = retain_text(c->retain)};
 	struct journal_stats stats;
 
 	journal_get_stats(c->journal, &stats);
-	live_json(c->live, c->started_ns, stats.error ? stats.error : stats.sync_error,
-		  retain_text(c->retain), out);
+	journal.error = stats.error ? stats.error : stats.sync_error;
+	live_json(c->live, c->started_ns, &journal, out);
 }
 
 static void on_metrics(void *arg, struct buf *out)

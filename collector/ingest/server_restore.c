@@ -36,7 +36,8 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 		      const struct crema_frame_header *head, const unsigned char *raw,
 		      const uint32_t *starts)
 {
-	struct live_frame frame = {head, raw, starts, progress->next, 0};
+	struct live_frame frame = {
+		.head = head, .raw = raw, .starts = starts, .from = progress->next};
 
 	if (!server->config.live)
 		return;

@@ -37,6 +37,7 @@ static struct live_worker *new_worker(struct live *live, const uint8_t *id)
 	}
 	memcpy(w->id, id, sizeof(w->id));
 	w->heard_ms = live_now_ms();
+	w->connections = live->watching;
 	w->cpu_percent = w->rss_bytes = w->running = w->threads = w->limit_bytes = (double)NAN;
 	w->executing = w->ready = w->long_running = w->fetching = (double)NAN;
 	w->managed = w->spilled = (double)NAN;
@@ -110,9 +111,11 @@ void live_fold_lost(struct live *live)
 	int64_t now = live_now_ms();
 	size_t lost = 0;
 
+	if (live_keeps_all(live))
+		return;
 	/* The newest come first in the list. */
 	for (at = &live->workers; (w = *at);) {
-		if (w->connections > 0 || live_state(w, now) != LIVE_LOST ||
+		if ((w->connections > 0 && !live->watching) || live_state(w, now) != LIVE_LOST ||
 		    ++lost <= LIVE_LOST_KEPT) {
 			at = &w->next;
 			continue;
@@ -131,7 +134,7 @@ void live_fold(struct live *live)
 {
 	struct live_worker **at = &live->workers, *w;
 
-	if (live->gone_count <= LIVE_GONE_KEPT)
+	if (live->gone_count <= LIVE_GONE_KEPT || live_keeps_all(live))
 		return;
 	while ((w = *at)) {
 		if (!w->goodbye || w->goodbye_order + LIVE_GONE_KEPT >= live->gone_order) {
@@ -178,6 +181,7 @@ void live_clear(struct live *live)
 	struct live empty = {.seed = {live->seed[0], live->seed[1]},
 			     .prefix = live->prefix,
 			     .restoring = live->restoring,
+			     .watching = live->watching,
 			     .since = (double)NAN};
 
 	free_workers(live);

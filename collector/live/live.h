@@ -46,6 +46,7 @@
  *             or lost, with its known part as NAME_at_least; workers_with_notes}
  *   journal_over why the journal is larger than --max-bytes, null: it is not
  *   journal_error why the journal cannot be written now, null: it can
+ *   journals, journals_trouble: of `crema page`, see watch.h; else null
  *   prefixes  [{prefix, ok, erred, killed, other, wall_seconds}], most time first
  *   worker_rows, worker_rows_cut: [{id, worker, name, host, pid, state, threads, running, ready,
  *             executing, done, tasks_per_second, cpu_percent, rss_bytes, limit_bytes,
@@ -71,9 +72,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/emit/emit_json.h"
 #include "collector/live/live_values.h"
 #include "common/buf.h"
 #include "common/pack.h"
+#include "common/ranges.h"
 #include "wire.h"
 
 #define LIVE_PREFIXES 100	     /* counted separately; tasks of all others are under "other" */
@@ -115,6 +118,8 @@ struct live_cluster {
 	double left_behind;   /* tasks that a client waits for without any worker left */
 	double still_seconds; /* since tasks last read or wrote, limited as quiet_seconds */
 	double quiet_seconds; /* since a task began or ended; at most since the collector started */
+	bool unread;	      /* no journal was read: nothing is known */
+	bool losses_unknown;  /* some journal was not, or only just */
 };
 
 /* How much of the unfinished work is done, according to Dask's scheduler. */
@@ -124,6 +129,14 @@ struct live_progress {
 };
 
 struct live;
+
+/* Positions in a task record, after type and revision; -1: absent. */
+struct live_fields {
+	uint64_t stream;
+	bool set;
+	int attempt, status, prefix, flags, wall, events, last;
+	uint64_t wanted; /* bit i: one of them is at i < 64 */
+};
 
 struct live *live_new(void); /* NULL: out of memory */
 void live_free(struct live *live);
@@ -141,6 +154,8 @@ struct live_frame {
 	const uint8_t *raw;
 	const uint32_t *starts;
 	uint64_t from, lost;
+	const struct ranges *known;	  /* these were counted already, too; NULL: none */
+	const struct live_fields *fields; /* of its stream; NULL: those of its latest hello */
 };
 int live_data(struct live *live, const struct live_frame *frame);
 /*
@@ -161,8 +176,23 @@ void live_save(const struct live *live, struct items *checkpoint);
 int live_load(struct live *live, const msgpack_object_array *item);
 void live_loaded(struct live *live);
 void live_clear(struct live *live);
-/* While the journal is read, the workers' own clocks date their messages. */
+/* While old records are read, the workers' own clocks date their messages; what they did does not
+ * belong to the current activity. */
 void live_restoring(struct live *live, bool restoring);
+/*
+ * For records of several journals (collector/watch), in any order: a worker is connected by its
+ * messages alone, and live_set_reach() passes on which journals were read. While some were not, no
+ * worker that left is folded, because more of its records may come.
+ */
+struct live_reach {
+	bool any, all; /* journals read to their ends */
+	bool losses;   /* known */
+	uint64_t records_lost;
+};
+void live_watch(struct live *live);
+void live_set_reach(struct live *live, const struct live_reach *reach);
+/* The field order in a hello, for live_frame. */
+void live_hello_fields(struct live_fields *fields, const msgpack_object *map);
 /* No room for this worker, which is still unknown. live NULL: there always is room. */
 bool live_full(struct live *live, const uint8_t *worker);
 /* An agent came (+1) or left (-1). */
@@ -190,9 +220,16 @@ void live_progress_text(const struct live_progress *p, const struct live_cluster
 const char *live_doing_name(enum live_doing doing);
 /* For people, about a stalled cluster; cut to n. */
 void live_stall_text(const struct live *live, const struct live_cluster *c, char *line, size_t n);
-/* Appends live.json. journal_error: -errno that prevents writing the journal, or 0; journal_over:
- * why it is larger than allowed, or "". */
-void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
-	       const char *journal_over, struct buf *out);
+/* Of the journal, or the journals. */
+struct live_journal {
+	int error;	  /* -errno that prevents writing it, or 0 */
+	const char *over; /* why it is larger than allowed, or "" */
+	/* Writes "journals" and "journals_trouble"; NULL: they are null. */
+	void (*each)(void *arg, struct json *j);
+	void *arg;
+};
+/* Appends live.json. */
+void live_json(struct live *live, uint64_t started_mono_ns, const struct live_journal *journal,
+	       struct buf *out);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "collector/live/live_parts.h"
 
-/* A sum over workers that report it; NAN if there are workers but none reports it. */
+/* A sum over workers that report it; NAN if there are workers but none reports it, or no journal
+ * was read. */
 struct gauge {
 	double sum;
 	unsigned int known, asked;
@@ -20,9 +21,9 @@ static void gauge_add(struct gauge *g, double value)
 	g->sum += value;
 }
 
-static double gauge_value(const struct gauge *g)
+static double gauge_value(const struct gauge *g, bool unread)
 {
-	return g->asked && !g->known ? (double)NAN : g->sum;
+	return unread || (g->asked && !g->known) ? (double)NAN : g->sum;
 }
 
 struct gauges {
@@ -60,19 +61,19 @@ static void put_gauges(const struct gauges *g, struct live_cluster *out)
 {
 	unsigned int i;
 
-	out->threads = gauge_value(&g->threads);
-	out->running = gauge_value(&g->running);
-	out->executing = gauge_value(&g->executing);
-	out->ready = gauge_value(&g->ready);
-	out->long_running = gauge_value(&g->long_running);
-	out->fetching = gauge_value(&g->fetching);
-	out->rss_bytes = gauge_value(&g->rss);
-	out->limit_bytes = gauge_value(&g->limit);
-	out->managed_bytes = gauge_value(&g->managed);
-	out->spilled_bytes = gauge_value(&g->spilled);
+	out->threads = gauge_value(&g->threads, out->unread);
+	out->running = gauge_value(&g->running, out->unread);
+	out->executing = gauge_value(&g->executing, out->unread);
+	out->ready = gauge_value(&g->ready, out->unread);
+	out->long_running = gauge_value(&g->long_running, out->unread);
+	out->fetching = gauge_value(&g->fetching, out->unread);
+	out->rss_bytes = gauge_value(&g->rss, out->unread);
+	out->limit_bytes = gauge_value(&g->limit, out->unread);
+	out->managed_bytes = gauge_value(&g->managed, out->unread);
+	out->spilled_bytes = gauge_value(&g->spilled, out->unread);
 	out->largest_ratio = g->largest;
 	for (i = 0; i < LIVE_RATES; i++)
-		out->rate[i] = gauge_value(&g->rate[i]);
+		out->rate[i] = gauge_value(&g->rate[i], out->unread);
 }
 
 /* The latest answer when the last worker went, if that one did not end normally. */
@@ -102,6 +103,8 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	memcpy(out->total, live->total, sizeof(out->total));
 	memcpy(out->without, live->without, sizeof(out->without));
 	memcpy(out->ended, live->ended, sizeof(out->ended));
+	out->unread = live->watching && !live->reach.any;
+	out->losses_unknown = live->watching && !live->reach.losses;
 	out->paused_ratio = (double)NAN;
 	out->quiet_seconds = (double)(now - live->edge_ms) / 1e3;
 	out->still_seconds = (double)(now - live->moved_ms) / 1e3;

@@ -12,17 +12,30 @@
 static void begin_activity(struct live *live)
 {
 	live->since = (double)clock_real_ns() / 1e9;
-	live->since_done = live->done_before;
-	live->since_events = live->events_before;
-	live->since_read = live->read_before;
+	live->since_work = live->before;
 }
 
-/* Earlier results do not count as work. */
-static void tick_from_here(struct live *live)
+static struct live_work work_now(const struct live *live)
 {
-	live->done_before = live->total[LIVE_tasks_done];
-	live->events_before = live->events;
-	live->read_before = live_layer(live->total, CREMA_L_read);
+	return (struct live_work){live->total[LIVE_tasks_done], live->events,
+				  live_layer(live->total, CREMA_L_read)};
+}
+
+static void add_change(struct live_work *to, const struct live_work *from,
+		       const struct live_work *now)
+{
+	to->done += now->done - from->done;
+	to->events += now->events - from->events;
+	to->read += now->read - from->read;
+}
+
+/* Old results do not count as work. */
+static void leave_out_old(struct live *live)
+{
+	struct live_work now = work_now(live);
+
+	add_change(&live->before, &live->old, &now);
+	add_change(&live->since_work, &live->old, &now);
 }
 
 void live_tick(struct live *live)
@@ -31,7 +44,7 @@ void live_tick(struct live *live)
 	struct live_progress progress;
 	const struct live_worker *w;
 	int64_t now = live_now_ms();
-	bool busy = done != live->done_before;
+	bool busy = done != live->before.done;
 
 	live_progress_at(live, now, &progress); /* updates its rate */
 	live_watch_edges(live, now);
@@ -44,7 +57,7 @@ void live_tick(struct live *live)
 	} else if (now - live->busy_ms > LIVE_IDLE_MS) {
 		live->since = (double)NAN;
 	}
-	tick_from_here(live);
+	live->before = work_now(live);
 	live_fold(live);
 	live_fold_lost(live);
 }
@@ -65,6 +78,8 @@ int live_data(struct live *live, const struct live_frame *frame)
 	const struct crema_frame_header *head = frame->head;
 	bool folded;
 	struct live_worker *w = live_worker(live, head->worker, &folded);
+	const struct live_fields *fields = frame->fields;
+	uint64_t number = head->first_seq;
 	uint32_t i, end;
 	int err = 0;
 
@@ -73,10 +88,12 @@ int live_data(struct live *live, const struct live_frame *frame)
 		return folded ? 0 : -ENOMEM;
 	if (!live->restoring)
 		w->heard_ms = live_now_ms();
-	for (i = 0; i < head->count && !err; i++) {
+	if (!fields)
+		fields = live_fields_of(w, head->stream);
+	for (i = 0; i < head->count && !err; i++, number++) {
 		end = i + 1 < head->count ? frame->starts[i + 1] : head->raw_bytes;
-		if (head->first_seq + i >= frame->from)
-			err = live_message(live, w, head->stream, frame->raw + frame->starts[i],
+		if (number >= frame->from && !(frame->known && ranges_has(frame->known, number)))
+			err = live_message(live, w, fields, frame->raw + frame->starts[i],
 					   end - frame->starts[i]);
 	}
 	if (live->gone_count > LIVE_GONE_KEPT + FOLD_EVERY)
@@ -90,6 +107,8 @@ void live_restoring(struct live *live, bool restoring)
 	struct live_worker *w;
 
 	live->restoring = restoring;
+	if (restoring)
+		live->old = work_now(live);
 	for (w = live->workers; w && !restoring; w = w->next) {
 		last = (int64_t)((w->hello_real_ns + (w->last_boot_ns - w->hello_boot_ns)) /
 				 1000000u);
@@ -97,7 +116,18 @@ void live_restoring(struct live *live, bool restoring)
 		w->heard_ms = now - (age < 0 ? 0 : age);
 	}
 	if (!restoring)
-		tick_from_here(live);
+		leave_out_old(live);
+}
+
+void live_watch(struct live *live)
+{
+	live->watching = true;
+}
+
+void live_set_reach(struct live *live, const struct live_reach *reach)
+{
+	live->reach = *reach;
+	live->records_lost = reach->records_lost;
 }
 
 void live_connection(struct live *live, const uint8_t *id, int change)

@@ -46,8 +46,15 @@ static void put(struct json *j, const char *key, uint64_t value)
 /* A value of the totals, null if no worker could count it. */
 static struct value total(const struct live_cluster *c, unsigned int i)
 {
-	return c->workers_counted && c->without[i] == c->workers_counted ? value_null()
-									 : value_uint(c->total[i]);
+	bool unseen = c->unread || (c->workers_counted && c->without[i] == c->workers_counted);
+
+	return unseen ? value_null() : value_uint(c->total[i]);
+}
+
+/* A count of workers or ended tasks. */
+static void put_count(struct json *j, const char *key, const struct live_cluster *c, uint64_t value)
+{
+	emit_value(j, key, c->unread ? value_null() : value_uint(value));
 }
 
 static void put_total(struct json *j, const char *key, const struct live_cluster *c, unsigned int i)
@@ -58,12 +65,12 @@ static void put_total(struct json *j, const char *key, const struct live_cluster
 static void put_workers(struct json *j, const struct live_cluster *c)
 {
 	emit_object(j, "workers");
-	put(j, "connected", c->connected);
-	put(j, "silent", c->silent);
-	put(j, "lost", c->lost);
-	put(j, "ended", c->gone_ended);
-	put(j, "killed", c->gone_killed);
-	put(j, "seen", c->workers_seen);
+	put_count(j, "connected", c, c->connected);
+	put_count(j, "silent", c, c->silent);
+	put_count(j, "lost", c, c->lost);
+	put_count(j, "ended", c, c->gone_ended);
+	put_count(j, "killed", c, c->gone_killed);
+	put_count(j, "seen", c, c->workers_seen);
 	emit_value(j, "threads", whole(c->threads));
 	emit_end(j);
 }
@@ -71,19 +78,19 @@ static void put_workers(struct json *j, const struct live_cluster *c)
 static void put_tasks(struct json *j, const struct live *live, const struct live_cluster *c)
 {
 	double remaining = c->executing + c->ready + c->long_running;
-	double done = (double)(c->total[LIVE_tasks_done] - live->since_done);
+	double done = (double)(c->total[LIVE_tasks_done] - live->since_work.done);
 
 	emit_object(j, "tasks");
 	emit_value(j, "running", whole(c->running));
 	put_total(j, "started", c, LIVE_tasks_started);
 	put_total(j, "done", c, LIVE_tasks_done);
 	put_total(j, "refused", c, LIVE_tasks_refused);
-	put(j, "ok", c->ended[LIVE_OK]);
-	put(j, "erred", c->ended[LIVE_ERRED]);
-	put(j, "killed", c->ended[LIVE_KILLED]);
-	put(j, "other", c->ended[LIVE_OTHER]);
-	put(j, "chunks", c->chunks);
-	put(j, "events", c->events);
+	put_count(j, "ok", c, c->ended[LIVE_OK]);
+	put_count(j, "erred", c, c->ended[LIVE_ERRED]);
+	put_count(j, "killed", c, c->ended[LIVE_KILLED]);
+	put_count(j, "other", c, c->ended[LIVE_OTHER]);
+	put_count(j, "chunks", c, c->chunks);
+	put_count(j, "events", c, c->events);
 	emit_value(j, "executing", whole(c->executing));
 	emit_value(j, "ready", whole(c->ready));
 	emit_value(j, "long_running", whole(c->long_running));
@@ -105,14 +112,14 @@ static void put_state(struct json *j, const struct live *live, const struct live
 	emit_value(j, "text", text(line));
 	emit_value(j, "quiet_seconds",
 		   doing == LIVE_IDLE ? value_null() : value_real(c->quiet_seconds));
-	put(j, "paused_workers", c->paused);
+	put_count(j, "paused_workers", c, c->paused);
 	emit_value(j, "paused_memory_percent", rounded(c->paused_ratio * 100));
 	emit_end(j);
 }
 
 static void put_progress(struct json *j, struct live *live, const struct live_cluster *c)
 {
-	double done = (double)(c->total[LIVE_tasks_done] - live->since_done);
+	double done = (double)(c->total[LIVE_tasks_done] - live->since_work.done);
 	struct live_progress p;
 	char line[160];
 
@@ -139,9 +146,10 @@ static void put_activity(struct json *j, const struct live *live, const struct l
 
 	emit_object(j, "activity");
 	emit_value(j, "since", value_real(live->since));
-	put(j, "done", idle ? 0 : c->total[LIVE_tasks_done] - live->since_done);
-	put(j, "events", idle ? 0 : c->events - live->since_events);
-	put(j, "read_bytes", idle ? 0 : live_layer(c->total, CREMA_L_read) - live->since_read);
+	put_count(j, "done", c, idle ? 0 : c->total[LIVE_tasks_done] - live->since_work.done);
+	put_count(j, "events", c, idle ? 0 : c->events - live->since_work.events);
+	put_count(j, "read_bytes", c,
+		  idle ? 0 : live_layer(c->total, CREMA_L_read) - live->since_work.read);
 	emit_end(j);
 }
 
@@ -187,7 +195,7 @@ static void put_memory(struct json *j, const struct live_cluster *c)
 	emit_value(j, "managed_bytes", whole(c->managed_bytes));
 	emit_value(j, "spilled_bytes", whole(c->spilled_bytes));
 	emit_value(j, "largest_ratio", value_real(c->largest_ratio));
-	put(j, "near_limit", c->near_limit);
+	put_count(j, "near_limit", c, c->near_limit);
 	emit_end(j);
 }
 
@@ -195,13 +203,15 @@ static void put_completeness(struct json *j, const struct live_cluster *c)
 {
 	uint64_t refused = c->total[LIVE_records_refused]; /* known losses, including gaps */
 	uint64_t lost = c->records_lost > refused ? c->records_lost - refused : 0;
-	bool unheard = c->silent + c->lost > 0; /* they may have lost more than they reported */
+	/* Workers that may have lost more than they reported, or a journal that was not read. */
+	bool unheard = c->silent + c->lost > 0 || c->losses_unknown;
 
 	emit_object(j, "completeness");
-	emit_at_least(j, "records_lost", value_uint(lost), unheard);
+	emit_at_least(j, "records_lost", c->losses_unknown ? value_null() : value_uint(lost),
+		      unheard);
 	emit_at_least(j, "records_refused", total(c, LIVE_records_refused), unheard);
 	emit_at_least(j, "tasks_refused", total(c, LIVE_tasks_refused), unheard);
-	put(j, "workers_with_notes", c->with_notes);
+	put_count(j, "workers_with_notes", c, c->with_notes);
 	emit_end(j);
 }
 
@@ -215,10 +225,10 @@ static int by_time(const void *pa, const void *pb)
 					 : strcmp(a->name, b->name);
 }
 
-static void put_prefixes(struct json *j, const struct live *live)
+static void put_prefixes(struct json *j, const struct live *live, const struct live_cluster *c)
 {
 	const struct live_prefix *prefix[LIVE_PREFIXES + 1];
-	size_t i, n = live_prefixes(live, prefix);
+	size_t i, n = c->unread ? 0 : live_prefixes(live, prefix);
 
 	qsort(prefix, n, sizeof(*prefix), by_time);
 	emit_array(j, "prefixes");
@@ -290,8 +300,20 @@ static void put_rows(struct json *j, const struct live *live)
 	put(j, "worker_rows_cut", n > LIVE_JSON_WORKERS ? n - LIVE_JSON_WORKERS : 0);
 }
 
-void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
-	       const char *journal_over, struct buf *out)
+static void put_journal(struct json *j, const struct live_journal *journal)
+{
+	emit_value(j, "journal_over", text(journal->over));
+	emit_value(j, "journal_error", text(journal->error ? log_error(journal->error) : ""));
+	if (journal->each) {
+		journal->each(journal->arg, j);
+		return;
+	}
+	emit_value(j, "journals", value_null());
+	emit_value(j, "journals_trouble", value_null());
+}
+
+void live_json(struct live *live, uint64_t started_mono_ns, const struct live_journal *journal,
+	       struct buf *out)
 {
 	struct sink sink = {.out = out};
 	struct live_cluster c;
@@ -315,9 +337,8 @@ void live_json(struct live *live, uint64_t started_mono_ns, int journal_error,
 	put_totals(j, &c);
 	put_memory(j, &c);
 	put_completeness(j, &c);
-	emit_value(j, "journal_over", text(journal_over));
-	emit_value(j, "journal_error", text(journal_error ? log_error(journal_error) : ""));
-	put_prefixes(j, live);
+	put_journal(j, journal);
+	put_prefixes(j, live, &c);
 	put_rows(j, live);
 	live_calls_rows(j, live);
 	emit_end(j);

@@ -48,14 +48,6 @@ struct live_pace {
 	struct live_edge a, b;
 };
 
-/* Positions in a task record, after type and revision; -1: absent. */
-struct live_fields {
-	uint64_t stream;
-	bool set;
-	int attempt, status, prefix, flags, wall, events, last;
-	uint64_t wanted; /* bit i: one of them is at i < 64 */
-};
-
 struct live_row {
 	uint64_t value[LIVE_VALUES];
 	uint64_t known[(LIVE_VALUES + 63) / 64];
@@ -109,6 +101,11 @@ struct live_places {
 	uint16_t at[LIVE_PLACES];
 };
 
+/* What counts as work. */
+struct live_work {
+	uint64_t done, events, read;
+};
+
 struct live {
 	struct table seen;
 	struct arena arena; /* of struct live_seen */
@@ -126,6 +123,9 @@ struct live {
 	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
 	uint64_t gone_order;
 	bool restoring;
+	bool watching; /* messages come from journals, not connections */
+	struct live_reach reach;
+	struct live_work old; /* when restoring began */
 	/* activity */
 	int64_t busy_ms;  /* last time that something ran */
 	double since;	  /* UTC; NAN: idle */
@@ -133,18 +133,24 @@ struct live {
 	int64_t moved_ms; /* last time that tasks had read or written */
 	uint64_t edges_before, moved_before;
 	size_t doing_bytes; /* of all workers' `doing` */
-	uint64_t since_done, since_events, since_read;
+	struct live_work since_work;
 	struct live_pace pace;
 	double thread_s; /* of workers with a first task, summed until thread_ms; only differences
 			    count */
 	int64_t thread_ms;
-	uint64_t done_before, events_before, read_before; /* at the last tick */
+	struct live_work before; /* at the last tick */
 	struct live_places places;
 };
 
 static inline bool live_known(const struct live_row *row, unsigned int i)
 {
 	return row->known[i / 64] >> (i % 64) & 1u;
+}
+
+/* Records of workers that left may still come. */
+static inline bool live_keeps_all(const struct live *live)
+{
+	return live->watching && !live->reach.all;
 }
 
 int64_t live_now_ms(void);
@@ -169,15 +175,16 @@ bool live_layer_unseen(const struct live_cluster *c, enum crema_layer_id layer);
 /* Per second, over the worker's last seconds; NAN: unknown. */
 double live_rate(const struct live_worker *w, enum live_rate rate);
 
-/* live_rows.c: one message (an array of at least one value) */
-int live_message(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
-		 size_t n);
+/* live_rows.c: one message (an array of at least one value); fields: of its stream, NULL:
+ * unknown */
+int live_message(struct live *live, struct live_worker *w, const struct live_fields *fields,
+		 const uint8_t *p, size_t n);
 void live_rows_hello(struct live_worker *w, uint64_t stream, const msgpack_object *map);
 /* For that stream's records; NULL: unknown. */
 struct live_fields *live_fields_of(struct live_worker *w, uint64_t stream);
 /* live_task.c: the end of an attempt. 0 or -ENOMEM */
-int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
-		  size_t n);
+int live_task_end(struct live *live, struct live_worker *w, const struct live_fields *fields,
+		  const uint8_t *p, size_t n);
 bool live_prefix_has_chunks(const struct live *live, struct text name);
 /* live_progress.c: takes the probe's object "scheduler" */
 struct json_t;

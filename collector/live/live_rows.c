@@ -41,15 +41,27 @@ static void set_field(struct live_fields *f, const msgpack_object *name, int at)
 	}
 }
 
-static void take_fields(struct live_worker *w, uint64_t stream, const msgpack_object *names)
+void live_hello_fields(struct live_fields *f, const msgpack_object *map)
 {
-	struct live_fields f = {stream, true, -1, -1, -1, -1, -1, -1, -1, 0}, *to;
+	const msgpack_object *names = get(map, "task_fields");
 	uint32_t i;
 
+	*f = (struct live_fields){0, false, -1, -1, -1, -1, -1, -1, -1, 0};
 	if (!names || names->type != MSGPACK_OBJECT_ARRAY)
 		return;
+	f->set = true;
 	for (i = 0; i < names->via.array.size; i++)
-		set_field(&f, &names->via.array.ptr[i], (int)i);
+		set_field(f, &names->via.array.ptr[i], (int)i);
+}
+
+static void take_fields(struct live_worker *w, uint64_t stream, const msgpack_object *map)
+{
+	struct live_fields f, *to;
+
+	live_hello_fields(&f, map);
+	if (!f.set)
+		return;
+	f.stream = stream;
 	to = live_fields_of(w, stream);
 	if (!to) {
 		to = &w->fields[w->fields_next];
@@ -98,11 +110,14 @@ void live_rows_hello(struct live_worker *w, uint64_t stream, const msgpack_objec
 {
 	const msgpack_object *facts = get(map, "facts");
 
-	take_fields(w, stream, get(map, "task_fields"));
-	if (stream < w->hello_stream)
+	uint64_t boot_ns = get_u64(facts, "boot_ns", 0);
+
+	take_fields(w, stream, map);
+	/* An older one: of another stream, or of this one in another journal. */
+	if (stream < w->hello_stream || (stream == w->hello_stream && boot_ns < w->hello_boot_ns))
 		return;
 	w->hello_stream = stream;
-	w->hello_boot_ns = get_u64(facts, "boot_ns", 0);
+	w->hello_boot_ns = boot_ns;
 	w->hello_real_ns = get_u64(facts, "real_ns", 0);
 	sign(w, w->hello_boot_ns);
 	w->pid = get_u64(facts, "pid", 0);
@@ -236,8 +251,8 @@ static int feed_tree(struct live *live, struct live_worker *w, uint64_t type,
 }
 
 /* The checked bytes begin with an array of at least one value, a number. */
-int live_message(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
-		 size_t n)
+int live_message(struct live *live, struct live_worker *w, const struct live_fields *fields,
+		 const uint8_t *p, size_t n)
 {
 	struct walk_item array;
 	struct unpack u;
@@ -250,7 +265,7 @@ int live_message(struct live *live, struct live_worker *w, uint64_t stream, cons
 	head = array.bytes;
 	type = p[head];
 	if (type == CREMA_MSG_TASK_END)
-		return live_task_end(live, w, stream, p + head + 1, n - head - 1);
+		return live_task_end(live, w, fields, p + head + 1, n - head - 1);
 	if (type != CREMA_MSG_SAMPLE && type != CREMA_MSG_TOTALS && type != CREMA_MSG_DASK &&
 	    type != CREMA_MSG_GOODBYE && type != CREMA_MSG_DOING)
 		return 0;

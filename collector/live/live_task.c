@@ -90,10 +90,9 @@ static int remember(struct ranges *ended, uint64_t attempt)
 	return err ? err : ended->bytes != before;
 }
 
-int live_task_end(struct live *live, struct live_worker *w, uint64_t stream, const uint8_t *p,
-		  size_t n)
+int live_task_end(struct live *live, struct live_worker *w, const struct live_fields *f,
+		  const uint8_t *p, size_t n)
 {
-	const struct live_fields *f = live_fields_of(w, stream);
 	const uint8_t *end = p + n;
 	struct live_prefix *prefix;
 	enum live_status status;

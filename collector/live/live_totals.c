@@ -120,7 +120,7 @@ bool live_layer_unseen(const struct live_cluster *c, enum crema_layer_id layer)
 	unsigned int at =
 		layers[layer].is_amount ? layers[layer].amount : LIVE_TASK + layers[layer].count;
 
-	return c->workers_counted && c->without[at] == c->workers_counted;
+	return c->unread || (c->workers_counted && c->without[at] == c->workers_counted);
 }
 
 static void put(struct live_anchor *a, unsigned int i, bool known, uint64_t value)

@@ -159,7 +159,7 @@ static void tell(struct live *live, struct told *t, uint8_t id, uint64_t stream,
 	struct crema_frame_header head = {.stream = stream, .first_seq = seq, .count = t->count};
 	struct buf raw = BUF_INIT;
 	msgpack_packer pk;
-	struct live_frame frame = {&head, NULL, starts, from, 0};
+	struct live_frame frame = {.head = &head, .starts = starts, .from = from};
 
 	memset(head.worker, id, sizeof(head.worker));
 	pack_init(&pk, &raw);
@@ -396,7 +396,7 @@ static void gone_workers_are_folded_and_stay_in_the_sums(void **state)
 	told_init(&t);
 	for (i = 0; i < 3 * LIVE_GONE_KEPT; i++) {
 		uint32_t starts[2] = {1};
-		struct live_frame frame = {&head, NULL, starts, 0, 0};
+		struct live_frame frame = {.head = &head, .starts = starts};
 		struct buf raw = BUF_INIT;
 		msgpack_packer pk;
 
@@ -582,6 +582,8 @@ static void damaged_messages_are_harmless(void **state)
 	struct live *live = live_new();
 	struct told t;
 	uint8_t *copy;
+	const struct live_fields *fields;
+	struct live_worker *w;
 	size_t n, i;
 	bool folded;
 	uint8_t id[16];
@@ -594,13 +596,13 @@ static void damaged_messages_are_harmless(void **state)
 	for (n = 1; n <= t.body.len; n++) {
 		copy = malloc(n); /* a sanitizer detects over-reads */
 		memcpy(copy, t.body.data, n);
-		assert_int_equal(live_message(live, live_worker(live, id, &folded), 100, copy, n),
-				 0);
+		w = live_worker(live, id, &folded);
+		fields = live_fields_of(w, 100);
+		assert_non_null(fields);
+		assert_int_equal(live_message(live, w, fields, copy, n), 0);
 		for (i = 0; i < 256 && n > 1; i++) {
 			copy[n - 1] = (uint8_t)i;
-			assert_int_equal(
-				live_message(live, live_worker(live, id, &folded), 100, copy, n),
-				0);
+			assert_int_equal(live_message(live, w, fields, copy, n), 0);
 		}
 		free(copy);
 	}
@@ -614,7 +616,7 @@ static double since(struct live *live)
 	json_t *root, *value;
 	double time = (double)NAN;
 
-	live_json(live, clock_mono_ns(), 0, "", &out);
+	live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	value = json_object_get(json_object_get(root, "activity"), "since");
 	if (!json_is_null(value))
@@ -780,7 +782,7 @@ static json_t *said(struct live *live)
 	json_t *root, *row;
 	size_t i;
 
-	live_json(live, clock_mono_ns(), 0, "", &out);
+	live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	assert_non_null(root);
 	json_object_del(root, "time");
@@ -1003,7 +1005,7 @@ static void json_is_whole(void **state)
 	add_totals(&t, 1000000000, 1000, true);
 	add_end(&t, 1, "ok", "read", 1000);
 	tell(live, &t, 1, 100, 0, 0);
-	live_json(live, clock_mono_ns(), -ENOSPC, "", &out);
+	live_json(live, clock_mono_ns(), &(struct live_journal){-ENOSPC, "", NULL, NULL}, &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	assert_non_null(root);
 	assert_int_equal(
@@ -1019,6 +1021,129 @@ static void json_is_whole(void **state)
 	assert_string_equal(json_string_value(json_object_get(row, "state")), "connected");
 	json_decref(root);
 	buf_release(&out);
+	live_free(live);
+}
+
+static void a_watched_worker_needs_no_connection(void **state)
+{
+	struct live *live = live_new();
+	struct live_cluster c;
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	live_watch(live);
+	live_cluster(live, &c);
+	assert_true(c.unread && c.losses_unknown && isnan(c.threads) && isnan(c.rate[0]));
+	say_hello(live, 1, 100);
+	add_sample(&t, 5000, 1, 1);
+	tell(live, &t, 1, 100, 0, 0);
+	live_set_reach(live, &(struct live_reach){
+				     .any = true, .all = true, .losses = true, .records_lost = 7});
+	live_cluster(live, &c);
+	assert_true(!c.unread && !c.losses_unknown && c.connected == 1 && c.records_lost == 7);
+	live->workers->heard_ms -= LIVE_SILENT_MS + 1;
+	live_cluster(live, &c);
+	assert_true(c.connected == 0 && c.silent == 1);
+	live_free(live);
+}
+
+/* Which of a frame's messages count, and by which field order. */
+static void known_numbers_and_given_fields(void **state)
+{
+	struct crema_frame_header head = {.stream = 100, .first_seq = 10, .count = 3};
+	struct ranges known = {0};
+	struct live_fields none = {0, true, -1, -1, -1, -1, -1, -1, -1, 0};
+	struct live_frame frame = {.head = &head, .known = &known};
+	uint32_t starts[3] = {1};
+	struct live *live = live_new();
+	struct buf raw = BUF_INIT;
+	msgpack_packer pk;
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	memset(head.worker, 1, sizeof(head.worker));
+	say_hello(live, 1, 100);
+	add_end(&t, 1, "ok", "a", 1);
+	starts[1] = 1 + (uint32_t)t.body.len;
+	add_end(&t, 2, "erred", "a", 1);
+	starts[2] = 1 + (uint32_t)t.body.len;
+	add_end(&t, 3, "ok", "a", 1);
+	pack_init(&pk, &raw);
+	pack_array(&pk, 3);
+	buf_add(&raw, t.body.data, t.body.len);
+	head.raw_bytes = (uint32_t)raw.len;
+	frame.raw = raw.data;
+	frame.starts = starts;
+	assert_int_equal(ranges_add(&known, 11, 12, 8), 0);
+	assert_int_equal(live_data(live, &frame), 0);
+	assert_int_equal(prefix(live, "a")->ended[LIVE_OK], 2);
+	assert_int_equal(prefix(live, "a")->ended[LIVE_ERRED], 0);
+	frame.known = NULL;
+	frame.fields = &none;
+	assert_int_equal(live_data(live, &frame), 0);
+	assert_int_equal(live->records_bad, 3);
+	frame.fields = NULL;
+	assert_int_equal(live_data(live, &frame), 0);
+	assert_int_equal(prefix(live, "a")->ended[LIVE_ERRED], 1);
+	ranges_release(&known);
+	buf_release(&raw);
+	buf_release(&t.body);
+	live_free(live);
+}
+
+/* Old records that arrive during an activity do not belong to it. */
+static void old_records_are_no_activity(void **state)
+{
+	struct live *live = live_new();
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	live_watch(live);
+	live_restoring(live, true);
+	say_hello(live, 1, 100);
+	add_totals(&t, 1000, 1000, true);
+	tell(live, &t, 1, 100, 0, 0);
+	live_restoring(live, false);
+	live_tick(live);
+	assert_true(isnan(live->since));
+	add_totals(&t, 2000, 1200, true);
+	tell(live, &t, 1, 100, 1, 0);
+	live_tick(live);
+	assert_false(isnan(live->since));
+	live_restoring(live, true);
+	say_hello(live, 2, 100);
+	add_totals(&t, 1000, 3000, true);
+	tell(live, &t, 2, 100, 0, 0);
+	live_restoring(live, false);
+	live_tick(live);
+	assert_int_equal(live->total[LIVE_tasks_done] - live->since_work.done, 2);
+	live_free(live);
+}
+
+/* While another journal may still have its records, a worker that left is kept. */
+static void no_watched_worker_is_folded_early(void **state)
+{
+	struct live *live = live_new();
+	struct told t;
+	uint8_t i;
+
+	(void)state;
+	told_init(&t);
+	live_watch(live);
+	live->gone_count = LIVE_GONE_KEPT + 1; /* as if others had left */
+	live->gone_order = LIVE_GONE_KEPT + 1;
+	for (i = 0; i < 2; i++) {
+		say_hello(live, i, 100);
+		add_goodbye(&t, "exit");
+		tell(live, &t, i, 100, 1, 0);
+		live->workers->goodbye_order = 0;
+		live_set_reach(live, &(struct live_reach){.any = true, .all = i > 0});
+		live_tick(live);
+		assert_int_equal(live->worker_count, i ? 0 : 1);
+	}
 	live_free(live);
 }
 
@@ -1041,6 +1166,10 @@ int main(void)
 		cmocka_unit_test(a_checkpoint_of_other_counters),
 		cmocka_unit_test(json_is_whole),
 		cmocka_unit_test(who_went_last),
+		cmocka_unit_test(a_watched_worker_needs_no_connection),
+		cmocka_unit_test(known_numbers_and_given_fields),
+		cmocka_unit_test(old_records_are_no_activity),
+		cmocka_unit_test(no_watched_worker_is_folded_early),
 	};
 
 	return cmocka_run_group_tests_name("live", tests, NULL, NULL);

@@ -32,7 +32,7 @@ static json_t *rows(struct live *live, uint64_t *cut)
 	struct buf out = BUF_INIT;
 	json_t *root, *list;
 
-	live_json(live, clock_mono_ns(), 0, "", &out);
+	live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 	assert_int_equal(out.error, 0);
 	root = json_loadb((const char *)out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
@@ -162,7 +162,7 @@ static void losses(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		live->records_lost = cases[i][0];
 		live->total[LIVE_records_refused] = cases[i][1];
-		live_json(live, clock_mono_ns(), 0, "", &out);
+		live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 		root = json_loadb((const char *)out.data, out.len, 0, NULL);
 		of = json_object_get(root, "completeness");
 		assert_int_equal(json_integer_value(json_object_get(of, "records_lost")),
@@ -213,7 +213,7 @@ static int64_t rows_and_cut(struct live *live)
 	int64_t n;
 	json_t *root;
 
-	live_json(live, clock_mono_ns(), 0, "", &out);
+	live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 	root = json_loadb((const char *)out.data, out.len, 0, NULL);
 	n = json_integer_value(json_object_get(root, "doing_cut")) +
 	    (int64_t)json_array_size(json_object_get(root, "doing"));
