@@ -124,7 +124,7 @@ static const struct http_text texts[] = {
 
 static int on_report(void *arg, enum http_kind kind, const char *run, struct sink *out)
 {
-	return http_report(((struct collect *)arg)->dir, kind, run, out);
+	return http_report(((struct collect *)arg)->dir, NULL, kind, run, out);
 }
 
 static int start_journal(struct collect *c, bool ring)
@@ -157,7 +157,7 @@ static int start_server(struct collect *c, const struct options *options)
 
 	config.live = c->live = live_new();
 	c->second = loop_timer_new(c->loop, on_second, c);
-	c->live_run = live_run_new(c->loop, c->dir);
+	c->live_run = live_run_new(c->loop, c->dir, NULL);
 	c->footers = footers_new(c->loop, c->journal, c->dir, c->journal_dir);
 	if (!c->live || !c->live_run || !c->footers || !c->second)
 		return fail(c, "serve", c->agents_at, -ENOMEM);

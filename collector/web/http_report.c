@@ -16,12 +16,14 @@ static int use_page(const struct report *report, void *arg, struct buf *why)
 	return j.sink->error;
 }
 
-int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out)
+int http_report(const char *dir, const char *const *more, enum http_kind kind, const char *run,
+		struct sink *out)
 {
 	struct buf data = BUF_INIT;
 	struct sink page = {.out = &data, .flush = out->flush, .arg = out->arg};
 	struct report_request request = {
 		.dir = dir,
+		.more = more,
 		.run = run,
 		.list = kind == HTTP_RUNS,
 		.json = kind == HTTP_JSON || kind == HTTP_RUNS,

@@ -6,6 +6,7 @@
 #include "collector/web/http.h"
 
 /* run NULL: the last one. 0, or -errno with one line in out->out; -ENOENT: no such run. */
-int http_report(const char *dir, enum http_kind kind, const char *run, struct sink *out);
+int http_report(const char *dir, const char *const *more, enum http_kind kind, const char *run,
+		struct sink *out);
 
 #endif

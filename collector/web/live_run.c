@@ -17,6 +17,7 @@
 struct live_run {
 	struct loop *loop;
 	const char *dir;
+	const char *const *more;
 	struct loop_job *job;
 	uint64_t tasks; /* number ended when the last job was started */
 	struct buf text;
@@ -51,9 +52,11 @@ static int use(const struct report *report, void *arg, struct buf *why)
 /* In the child. */
 static int make(void *arg, struct sink *out)
 {
+	const struct live_run *run = arg;
 	struct buf why = BUF_INIT;
 	struct report_request request = {
-		.dir = arg,
+		.dir = run->dir,
+		.more = run->more,
 		.now_ns = clock_real_ns(),
 		.use = use,
 		.use_arg = out,
@@ -79,11 +82,8 @@ static void on_job_done(void *arg, int result, struct buf *out)
 
 void live_run_tick(struct live_run *run, const struct live *live)
 {
-	struct loop_job_call call = {.fn = make,
-				     .arg = (void *)(uintptr_t)run->dir,
-				     .ms = JOB_MS,
-				     .done = on_job_done,
-				     .done_arg = run};
+	struct loop_job_call call = {
+		.fn = make, .arg = run, .ms = JOB_MS, .done = on_job_done, .done_arg = run};
 	uint64_t tasks;
 
 	if (run->job || !live_is_idle(live, &tasks) || tasks == run->tasks)
@@ -97,7 +97,7 @@ const struct buf *live_run_text(const struct live_run *run)
 	return &run->text;
 }
 
-struct live_run *live_run_new(struct loop *loop, const char *dir)
+struct live_run *live_run_new(struct loop *loop, const char *dir, const char *const *more)
 {
 	struct live_run *run = calloc(1, sizeof(*run));
 
@@ -105,6 +105,7 @@ struct live_run *live_run_new(struct loop *loop, const char *dir)
 		return NULL;
 	run->loop = loop;
 	run->dir = dir;
+	run->more = more;
 	return run;
 }
 

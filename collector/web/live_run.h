@@ -14,8 +14,9 @@
 
 struct live_run;
 
-/* dir: the collector's directory; must outlive it. NULL: out of memory. */
-struct live_run *live_run_new(struct loop *loop, const char *dir);
+/* dir: the collector's directory; more: NULL, or further ones that are read with it as one, NULL at
+ * the end. Both must outlive it. NULL: out of memory. */
+struct live_run *live_run_new(struct loop *loop, const char *dir, const char *const *more);
 void live_run_free(struct live_run *run);
 /* Once a second. */
 void live_run_tick(struct live_run *run, const struct live *live);
