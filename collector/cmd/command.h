@@ -36,6 +36,7 @@ extern const struct command cmd_top;
 extern const struct command cmd_stuck;
 extern const struct command cmd_doctor;
 extern const struct command cmd_follow;
+extern const struct command cmd_page;
 
 /*
  * Parses the command's options and handles --help and --version. True: continue. False: return

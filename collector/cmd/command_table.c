@@ -6,4 +6,4 @@
 
 const struct command *const command_table[] = {&cmd_collect, &cmd_report, &cmd_compare, &cmd_run,
 					       &cmd_token,   &cmd_top,	  &cmd_stuck,	&cmd_doctor,
-					       &cmd_follow,  NULL};
+					       &cmd_follow,  &cmd_page,	  NULL};

@@ -190,7 +190,7 @@ function drawProgress(now) {
   bar.hidden = !total;
   if (total) [bar.max, bar.value] = [total, now.progress.done];
   byId("live-text").textContent = words.join(" \u00b7 ");
-  const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it accepts no records, and the workers\u2019 agents keep them until it can.` : now.journal_over || "";
+  const trouble = now.journal_error ? `The collector cannot write its journal (${now.journal_error}): it accepts no records, and the workers\u2019 agents keep them until it can.` : now.journals_trouble || now.journal_over || "";
   if (byId("live-journal").textContent !== trouble) byId("live-journal").textContent = trouble;
 }
 

@@ -62,6 +62,7 @@ struct top {
 	double lost_records, refused_records;
 	bool losses_known;		    /* false: there may be more, as a worker is silent */
 	char journal_error[TOP_NAME_BYTES]; /* why it cannot be written; "": it can */
+	char journals[160];		    /* of `crema page`: what the sums lack; "": nothing */
 	char progress[128];		    /* in words; "": idle */
 	double share_done;		    /* share of the total work; NAN: unknown */
 	char stall[160]; /* why no task begins or ends; "": they do, or there is none */

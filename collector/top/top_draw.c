@@ -306,12 +306,15 @@ void top_draw(const struct top *top, const struct top_view *view,
 	draw_state(&d);
 	draw_rates(&d);
 	draw(&d,
-	     top->lost_records > 0 || top->refused_records > 0 || top->journal_error[0] ? TOP_ALARM
-											: TOP_PLAIN,
-	     "records  %s%s lost, %s%s refused%s%s%s", at_least,
+	     top->lost_records > 0 || top->refused_records > 0 || top->journal_error[0] ||
+			     top->journals[0]
+		     ? TOP_ALARM
+		     : TOP_PLAIN,
+	     "records  %s%s lost, %s%s refused%s%s%s%s%s", at_least,
 	     in_unit(lost, top->lost_records, AS_COUNT), at_least,
 	     in_unit(refused, top->refused_records, AS_COUNT),
 	     top->journal_error[0] ? "; the journal cannot be written: " : "", top->journal_error,
+	     top->journals[0] ? "; " : "", top->journals,
 	     top->cut ? "; not all workers are shown" : "");
 	draw_row(&d, NULL, shown, name_width);
 	if (view->rows && view->first + view->rows < end)

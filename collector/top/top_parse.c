@@ -172,6 +172,8 @@ static void take_cluster(struct top *top, const json_t *root)
 	top->near_limit = number(memory, "near_limit");
 	top_clean(top->journal_error, sizeof(top->journal_error),
 		  json_string_value(json_object_get(root, "journal_error")));
+	top_clean(top->journals, sizeof(top->journals),
+		  json_string_value(json_object_get(root, "journals_trouble")));
 	top_clean(top->stall, sizeof(top->stall),
 		  json_string_value(json_object_get(json_object_get(root, "state"), "text")));
 	take_losses(top, complete);

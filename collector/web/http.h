@@ -2,7 +2,7 @@
 /*
  * http.h - the status page: libmicrohttpd inside our loop, without threads.
  *
- *   GET /status.json           the collector's state
+ *   GET /status.json           the collector's state; `crema page` has none
  *   GET /live.json             the cluster's state, see live.h
  *   GET /metrics               the same for Prometheus, see http_metrics.h
  *   GET /                      the report page; requests live.json and data.json every few seconds

@@ -109,13 +109,14 @@ static void put_cluster(struct sink *s, const struct live_cluster *c)
 	metric_uint(s, "crema_workers_with_notes", "gauge",
 		    "workers, including ended ones, on which something could not be measured",
 		    c->with_notes);
-	metric_uint(s, "crema_records_lost_at_least_total", "counter",
+	metric_head(s, "crema_records_lost_at_least_total", "counter",
 		    "sequence numbers missing from workers' streams; a worker that went silent may "
-		    "have lost more",
-		    c->records_lost);
+		    "have lost more");
+	if (!c->losses_unknown)
+		sink_sample(s, "crema_records_lost_at_least_total", (double)c->records_lost);
 	metric_head(s, "crema_records_lost_total", "counter",
 		    "the same, absent while a worker is silent or lost");
-	if (!c->silent && !c->lost)
+	if (!c->silent && !c->lost && !c->losses_unknown)
 		sink_sample(s, "crema_records_lost_total", (double)c->records_lost);
 	metric_uint(s, "crema_records_bad_total", "counter", "records that could not be understood",
 		    c->records_bad);
@@ -236,6 +237,10 @@ static void put_collector(struct sink *s, const struct http_metrics *from)
 			    (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
 	put_gauge(s, "crema_collector_resident_memory_bytes", "resident memory of the collector",
 		  resident_bytes());
+	if (from->watch) {
+		watch_metrics(from->watch, s);
+		return;
+	}
 	put_agents(s, from->server);
 	put_journal(s, from->journal, from->journal_dir);
 }
@@ -388,26 +393,33 @@ static void put_prefixes(struct sink *s, const struct live *live)
 	}
 }
 
+static void put_live(struct sink *s, struct live *live, const struct live_cluster *c)
+{
+	struct live_progress progress;
+
+	put_prefixes(s, live);
+	metric_uint(s, "crema_events_total", "counter",
+		    "events of successful chunks, as reported by coffea", c->events);
+	metric_uint(s, "crema_chunks_total", "counter", "chunks that ended well", c->chunks);
+	put_plain(s, c);
+	put_times(s, c);
+	put_counts(s, c);
+	put_amounts(s, c);
+	put_incomplete(s, c);
+	put_cluster(s, c);
+	put_doing(s, live_doing(live, c), c, live_longest_call(live));
+	live_progress(live, &progress);
+	http_metrics_progress(s, &progress);
+}
+
 void http_metrics(const struct http_metrics *from, struct buf *out)
 {
 	struct sink s = {.out = out};
-	struct live_progress progress;
 	struct live_cluster c;
 
 	live_cluster(from->live, &c);
-	put_prefixes(&s, from->live);
-	metric_uint(&s, "crema_events_total", "counter",
-		    "events of successful chunks, as reported by coffea", c.events);
-	metric_uint(&s, "crema_chunks_total", "counter", "chunks that ended well", c.chunks);
-	put_plain(&s, &c);
-	put_times(&s, &c);
-	put_counts(&s, &c);
-	put_amounts(&s, &c);
-	put_incomplete(&s, &c);
-	put_cluster(&s, &c);
-	put_doing(&s, live_doing(from->live, &c), &c, live_longest_call(from->live));
-	live_progress(from->live, &progress);
-	http_metrics_progress(&s, &progress);
+	if (!c.unread)
+		put_live(&s, from->live, &c);
 	put_collector(&s, from);
 	if (from->run && from->run->len)
 		sink_put(&s, (const char *)from->run->data, from->run->len);

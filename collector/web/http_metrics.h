@@ -9,7 +9,7 @@
  *
  * Unknown: a total that no worker could count is absent. Otherwise it is the sum over those that
  * could, and crema_workers_incomplete{value=...} is the number of those that could not: 0 means the
- * sum is exact.
+ * sum is exact. A page that has read no journal yet has only metrics of its own.
  */
 #ifndef CREMA_COLLECTOR_WEB_HTTP_METRICS_H
 #define CREMA_COLLECTOR_WEB_HTTP_METRICS_H
@@ -18,11 +18,13 @@
 #include "collector/ingest/server.h"
 #include "collector/journal/journal.h"
 #include "collector/live/live.h"
+#include "collector/watch/watch.h"
 
 #define HTTP_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 struct http_metrics {
 	struct live *live;
+	const struct watch *watch; /* of `crema page`, which has none of the next three; or NULL */
 	const struct server *server;
 	struct journal *journal;
 	const char *journal_dir;

@@ -15,16 +15,16 @@ BASE_NS, BOOT_NS = 1_795_000_000_000_000_000, 10**12
 HEAD = struct.Struct("<IBBH16sQQIIII")
 
 
-def frame(kind, payload, worker=b"\0" * 16, seq=0, count=0, version=1):
+def frame(kind, payload, worker=b"\0" * 16, seq=0, count=0, version=1, stream=1):
     """The bytes of one frame of contract/wire.h; payload: anything that msgpack can pack."""
     raw = msgpack.packb(payload, use_bin_type=False, unicode_errors="surrogateescape")
-    return sealed(kind, raw, worker, seq, count, version)
+    return sealed(kind, raw, worker, seq, count, version, stream=stream)
 
 
-def sealed(kind, stored, worker=b"\0" * 16, seq=0, count=0, version=1, flags=0, raw_bytes=None):
+def sealed(kind, stored, worker=b"\0" * 16, seq=0, count=0, version=1, flags=0, raw_bytes=None, stream=1):
     """A frame with a correct checksum around any stored bytes; flags 1: zlib-compressed."""
     raw_bytes = len(stored) if raw_bytes is None else raw_bytes
-    fields = (0x464D5243, version, kind, flags, worker, 1, seq, count, raw_bytes, len(stored))
+    fields = (0x464D5243, version, kind, flags, worker, stream, seq, count, raw_bytes, len(stored))
     return HEAD.pack(*fields, zlib.crc32(HEAD.pack(*fields, 0) + stored)) + stored
 
 

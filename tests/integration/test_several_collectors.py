@@ -1,5 +1,5 @@
-"""Collectors behind HAProxy as configured in docs/admin.md: one is killed, one is drained, and the reports over all their directories
-equal those of one collector that never stopped."""
+"""Collectors behind HAProxy as configured in docs/admin.md: one is killed, one is drained, and the reports and the live page over all
+their directories equal those of one collector that never stopped."""
 
 import contextlib
 import json
@@ -18,7 +18,9 @@ import haproxy
 import prometheus_server
 import pytest
 import swarms
+import test_live
 from distributed import Client, as_completed, span
+from one_page import Page
 from relay import Relay
 from test_tls import certificates  # noqa: F401 (fixture)
 
@@ -60,6 +62,30 @@ class Collectors:
         return json.loads(done.stdout)
 
 
+    def page(self, directory):
+        """The live page over all directories."""
+        return Page(directory, [one.journal for one in self.each.values()], self.env)
+
+
+def same_sums(live, report):
+    """The page's sums are those of the report's workers, to the byte."""
+    for name in test_live.COUNTERS:
+        layer = name.removesuffix("_bytes")
+        if layer in live["totals"]:
+            parts = [worker[part][name] for worker in report["workers"] for part in test_live.PARTS.values()]
+            assert live["totals"][layer] == (None if None in parts else sum(parts)), name
+    assert live["tasks"]["done"] == sum(worker["tasks_done"] for worker in report["workers"])
+    for how in ("ok", "erred", "killed"):
+        assert live["tasks"][how] == sum(task["status"] == how for task in report["tasks"]), how
+    assert live["tasks"]["events"] == (report["metrics"]["total_events"] or 0)
+
+
+def ended(page, workers):
+    """Its live.json when it has read the goodbyes of all workers."""
+    page.wait(lambda: test_live.gone(page.live()["workers"]) and page.live()["workers"]["seen"] == workers, "all goodbyes")
+    return page.caught_up()
+
+
 def status(one):
     with urllib.request.urlopen(f"http://127.0.0.1:{one.http_port}/status.json", timeout=60) as answer:
         return json.load(answer)
@@ -67,13 +93,13 @@ def status(one):
 
 def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
     """Dask workers with TLS on four nodes. One collector is killed while tasks run and restarted, then the other is drained and
-    stopped: each task is there once, with its bytes."""
+    stopped: each task is there once, with its bytes, and the live page counts it once."""
     sizes = [100_000 + 1000 * i for i in range(20)]
     paths = [tmp_path / f"file-{i}" for i in range(20)]
     for path, size in zip(paths, sizes):
         path.write_bytes(os.urandom(size))
     env = {**homes, "DASK_CONFIG": str(certificates / "dask")}
-    with Collectors(tmp_path, env, 2) as fronts, haproxy.HAProxy(tmp_path, fronts.ports()) as proxy:
+    with Collectors(tmp_path, env, 2) as fronts, haproxy.HAProxy(tmp_path, fronts.ports()) as proxy, fronts.page(tmp_path) as page:
         procs = cluster.Cluster(tmp_path / "dask", fronts.env)
         nodes = [Relay(proxy.port, source=f"127.0.0.{2 + k}") for k in range(4)]
         try:
@@ -87,7 +113,10 @@ def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
                 assert all("(TLS)" in one.collector.text() for one in fronts.each.values())
                 cluster.wait_until(lambda: all(proxy.connections(name) for name in fronts.each), "agents at both collectors", 60)
                 truth = work(client, fronts, proxy, paths)
+                page.wait(lambda: page.live()["workers"]["connected"] == 4, "the page to show all workers")
             procs.stop()
+            live = ended(page, 4)
+            assert json.loads(page.get("report.json"))["metrics"]["num_tasks"] == len(truth)
             seen = {name: fronts.report(name)["metrics"]["num_tasks"] for name in fronts.each}
             report = fronts.report()
         finally:
@@ -100,6 +129,8 @@ def test_real_workers_move(tmp_path, certificates, homes):  # noqa: F811
     assert report["metrics"]["num_tasks"] == len(truth) and report["completeness"]["records_lost"] == 0
     assert report["completeness"]["workers_seen"] == 4
     assert all(0 < n < len(truth) for n in seen.values())  # neither has all
+    same_sums(live, report)
+    assert live["completeness"]["records_lost"] == 0 and live["journals_trouble"] is None
 
 
 def work(client, fronts, proxy, paths):
@@ -155,6 +186,7 @@ def test_a_swarm_moves(tmp_path, homes, workers):
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     seconds, rate = (12, 10 * workers) if workers == 400 else (20, workers)
     with Collectors(tmp_path, homes, 4) as fronts, contextlib.ExitStack() as stack:
+        page = stack.enter_context(fronts.page(tmp_path))
         proxies, halves = [], []
         for k in range(2):
             (tmp_path / f"half-{k}").mkdir()
@@ -182,7 +214,7 @@ def test_a_swarm_moves(tmp_path, homes, workers):
         for half in halves:
             sent.update({name: n for name, n in half.result().items() if isinstance(n, (int, float))})
         found, again = pieces(fronts)
-        report = fronts.report()
+        report, live, counters = fronts.report(), ended(page, workers), page.counters()
     assert sent["records_sent"] == sent["records_acked"] and sent["records_sent"] > 0.5 * seconds * rate
     assert len(found) == workers and all(swarms.is_whole(parts) for parts in found.values())
     assert sum(count for parts in found.values() for _, count in parts) == sent["messages"]
@@ -190,6 +222,9 @@ def test_a_swarm_moves(tmp_path, homes, workers):
     assert report["metrics"]["total_events"] == sent["tasks"] * 50_000
     assert sum(task["read_bytes"] for task in report["tasks"]) == sent["read_bytes"]
     assert report["completeness"]["records_lost"] == 0 and report["completeness"]["workers_seen"] == workers
+    same_sums(live, report)
+    assert live["completeness"]["records_lost"] == 0 and live["journals_trouble"] is None
+    assert sum(n for name, n in counters.items() if name.startswith("crema_tasks_total")) == sent["tasks"]
     print(f"{workers} workers, {shares}: {sent['records_sent']} task records in {sent['seconds'] / 2:.0f} s, {sent['tasks']} tasks, "
           f"{again} frames in two journals; acknowledged after {sent['ack_p50_ms'] / 2:.0f}, {sent['ack_p99_ms'] / 2:.0f} ms (p50, p99)")
 

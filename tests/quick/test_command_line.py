@@ -11,7 +11,7 @@ import pytest
 from test_reports import ROOT, made  # noqa: F401  (a fixture)
 
 CREMA = ROOT / "build/crema"
-COMMANDS = ("collect", "report", "compare", "run", "token", "top", "stuck", "doctor", "follow")
+COMMANDS = ("collect", "report", "compare", "run", "token", "top", "stuck", "doctor", "follow", "page")
 FLAGS = re.findall(r'^OPTION\(\w+, \w+, "(--[\w-]+)"', (ROOT / "contract/options.def").read_text(), re.M)
 TABLES = re.findall(r"^TABLE\((\w+),", (ROOT / "contract/tables.def").read_text(), re.M)
 

@@ -26,6 +26,7 @@ ELSEWHERE = [
     (r"crema top( --http \S+| --once \| head)?", "test_top.py", '"top"'),
     (r"crema stuck( --longer \d+)?", "test_stuck.py", '"stuck"'),
     (r"crema follow .*", "test_follow_live.py", '"follow"'),
+    (r"crema page .*", "one_page.py", '"page"'),
     (r"crema doctor( .*)?", "test_doctor.py", '"doctor"'),
     (r"make compare-roastcoffea", "test_roastcoffea.py", "CREMA_COMPARE_OUT"),
     (r"sudo systemctl enable --now crema-collect", "test_systemd.py", "systemctl"),

@@ -847,6 +847,8 @@ def test_live(page):
     still = {**LIVE, "activity": {"since": None, "done": 0}, "progress": None, "journal_over": "the disk is full"}
     assert live(page, still) == "idle; 1,234 tasks done \u00b7 7 running on 3 workers"
     assert page.tab.run("document.getElementById('live-journal').textContent") == "the disk is full"
+    live(page, {**still, "journals_trouble": "1 of 2 journals cannot be read"})
+    assert page.tab.run("document.getElementById('live-journal').textContent") == "1 of 2 journals cannot be read"
     stuck = {**LIVE, "tasks": {**LIVE["tasks"], "remaining": None}, "rates": {**LIVE["rates"], "bytes_per_second": {"read": None}}, "journal_error": "EIO"}
     assert live(page, stuck).endswith("read unknown")
     stalled = {**LIVE, "state": {"state": "stalled", "text": "stalled for 40 s"}}
