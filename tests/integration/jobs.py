@@ -83,6 +83,11 @@ def newest(procs, directory=None):
     return ids[-1] if ids else "last"
 
 
+def sampled_bytes(rows):
+    """Received, of rows of sampled stacks."""
+    return sum(row["sampled_network_read_bytes"] for row in rows)
+
+
 def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
     """The run's JSON once enough(it) holds and the workers' totals have arrived; without `totals` the records of its tasks are
     enough. After `seconds` it is returned unchecked: the test's own assertion then shows what is missing."""

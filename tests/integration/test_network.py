@@ -235,14 +235,19 @@ def test_amplification_of_a_file_on_a_server(net, data, handler):
     server, procs, client = net
     uri = f"/amplified{handler}/nano.root"
     jobs.run_coffea(client, [server.url(uri)], handler=handler)
-    report = jobs.settled(procs, lambda r: len(r["chunks"]) == 4)
     sent = server.of(uri)[1]
+    report = jobs.settled(procs, lambda r: len(r["chunks"]) == 4 and jobs.sampled_bytes(r["stacks"]["stacks"]) > 0.9 * sent)
     others = sum(t["network_read_bytes"] for t in report["tasks"] if not t["basket_bytes"])
     metrics = report["metrics"]
     assert len(report["chunks"]) == 4 and metrics["basket_bytes"] > 1e6
     assert metrics["read_amplification"] == pytest.approx((sent - others) / metrics["basket_bytes"], rel=1e-9)
     assert 1 < metrics["read_amplification"] < 1.5
     assert metrics["outside_basket_bytes"] == sent - others - metrics["basket_bytes"]
+    # whichever thread received them: for the line of the processor that made the array
+    stacks = [row for row in report["stacks"]["stacks"] if row["sampled_network_read_bytes"]]
+    assert jobs.sampled_bytes(stacks) + report["stacks"]["not_sampled_network_read_bytes"] == sent
+    assert jobs.sampled_bytes(row for row in stacks if any(frame.endswith(" TTbarProcessor.process") for frame in row["frames"])) > 0.8 * sent
+    assert not any(row["without"] for row in stacks)
     (row,) = [f for f in report["files"] if f["basket_bytes"]]
     assert row["read_amplification"] == pytest.approx(sent / row["basket_bytes"], rel=1e-9)
     # the size comes from the file's own header, without a request for it

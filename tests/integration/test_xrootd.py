@@ -78,6 +78,11 @@ def test_reads_of_every_kind(net, cell):
         sent = server.sent("/a.bin", since, named=sum(size for _, size in each))
         assert bytes_got == sent.data and (sent.requests, sent.parts) == (1, 0)
         cell(TABLE, f"{kind.__name__}: network_read_bytes of the task", TRACE, sent.wire, row["network_read_bytes"])
+    requested = {f"kinds{i}": kind.__name__ for i, kind in enumerate(kinds)}
+    report = jobs.settled(net[1], lambda r: {row["prefix"] for row in r["stacks"]["stacks"] if row["sampled_network_read_bytes"]} >= set(requested))
+    for row in report["stacks"]["stacks"]:
+        if row["prefix"] in requested and row["sampled_network_read_bytes"]:
+            assert any(frame.endswith(f" {requested[row['prefix']]}") for frame in row["frames"]), row
     sent = server.sent("/a.bin", since)
     (one,) = report["servers"]
     assert (one["server"], one["scheme"], one["failed_requests"]) == (f"127.0.0.1:{server.port}", "root", 0)
