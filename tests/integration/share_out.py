@@ -19,7 +19,7 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_http", "test_threads", "test_limits", "test_wall",
            "test_dask_awkward", "test_right_run", "test_kill_all", "test_roastcoffea", "test_xrootd", "test_network",
            "test_heap_held", "test_several_collectors", "test_findings", "test_tutorial", "test_kill", "test_recipes",
-           "test_lines", "test_collector_life", "test_progress", "test_executors", "test_agent_strangers", "test_notebook",
+           "test_lines", "test_one_page", "test_collector_life", "test_progress", "test_executors", "test_agent_strangers", "test_notebook",
            "test_bad_input", "test_compare", "test_pythons", "test_swarm", "test_calibrate", "test_retain", "test_heap",
            "test_big_runs", "test_scripts", "test_silent", "test_suites", "test_sections", "test_page", "test_tls"]
 
