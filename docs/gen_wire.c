@@ -120,7 +120,7 @@ static const struct line doing[] = {
 #include "rows.def"
 };
 static const struct line lines_bytes[] = {
-#define LINES_BYTES(name, cell, shown, count, wait, help) {#name, #cell, help},
+#define LINES_BYTES(name, cell, shown, head, count, wait, help) {#name, #cell, help},
 #include "rows.def"
 };
 

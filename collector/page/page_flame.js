@@ -255,7 +255,7 @@ function drawSource(box, d) {
       h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds, reads))))),
       file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
   }
-  if (sampled.length) box.append(h("p", { class: "shown" }, "Read from files, received: estimated from samples; with what the line calls, also in other threads."));
+  if (sampled.length) box.append(h("p", { class: "shown" }, "From files, received: estimated from samples; with what the line calls, also in other threads."));
   if (reads.opened) box.append(h("p", { class: "shown" }, "Opened: bytes read through the descriptors that the line opened, by whatever line and thread; exact, and not in addition to \u201cread\u201d."));
   if (reads.asked) box.append(h("p", { class: "shown" }, "Read: bytes in the files of the columns that the line asked for first, and the CPU time of decompressing them; exact, without what the lines that it calls read."));
   if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));

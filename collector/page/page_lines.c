@@ -69,7 +69,7 @@ static void put_sum(struct json *j, const struct line_sum *s)
 static void put_kinds(struct json *j)
 {
 	emit_array(j, "kinds"); /* of bytes */
-#define LINES_BYTES(name, cell, shown, count, wait, help)                                          \
+#define LINES_BYTES(name, cell, shown, head, count, wait, help)                                    \
 	emit_object(j, NULL);                                                                      \
 	emit_value(j, "name", value_text(shown));                                                  \
 	emit_value(j, "wait", value_uint(CREMA_T_##wait));                                         \

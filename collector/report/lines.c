@@ -221,6 +221,15 @@ static void add_worker(struct lines *l, const struct worker *w)
 	l->beyond = l->beyond || t->cut;
 }
 
+static uint64_t bytes_of(const struct line_row *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
+		sum += r->sum.bytes[i];
+	return sum;
+}
+
 static int by_line_time(const void *pa, const void *pb)
 {
 	const struct line_row *a = *(struct line_row *const *)pa;
@@ -228,7 +237,9 @@ static int by_line_time(const void *pa, const void *pb)
 
 	if (!a->place != !b->place) /* rows without a line come last */
 		return a->place ? -1 : 1;
-	return a->sum.seconds > b->sum.seconds ? -1 : a->sum.seconds < b->sum.seconds;
+	if (a->sum.seconds != b->sum.seconds)
+		return a->sum.seconds > b->sum.seconds ? -1 : 1;
+	return bytes_of(a) > bytes_of(b) ? -1 : bytes_of(a) < bytes_of(b);
 }
 
 /* Its largest share of the time, or of the bytes of a kind. */

@@ -96,7 +96,7 @@ static void put_facts(const struct lines *l, const struct tally *exact, struct j
 	emit_value(j, "task_wall_seconds", wall);
 	emit_value(j, "remainder_seconds",
 		   known && l->all.samples ? value_real(s - l->all.seconds) : value_null());
-#define LINES_BYTES(name, cell, shown, id, ...)                                                    \
+#define LINES_BYTES(name, cell, shown, head, id, ...)                                              \
 	emit_value(j, "not_" #cell, not_sampled(l, exact, CREMA_LINES_B_##name, CREMA_C_##id));
 #include "rows.def"
 	emit_value(j, "torn_samples", value_uint(l->torn));
@@ -160,6 +160,11 @@ static void wait_cell(struct grid *g, const struct line_sum *s)
 			    100 * s->class_s[most] / s->seconds);
 }
 
+static bool has_bytes(const struct lines *l, unsigned int kind)
+{
+	return l->all.bytes[kind] + l->pool.bytes[kind] != 0;
+}
+
 static void put_notes(const struct lines *l, struct value wall, struct sink *s)
 {
 	bool known;
@@ -177,6 +182,11 @@ static void put_notes(const struct lines *l, struct value wall, struct sink *s)
 			       "while this line held it; of %.3g s of these waits it changed hands "
 			       "during the sample",
 			       lines_unheld(l));
+	if (has_bytes(l, CREMA_LINES_B_read) || has_bytes(l, CREMA_LINES_B_received))
+		text_paragraph(
+			s, "  ",
+			"files, net: read and received by calls from this line, also by other "
+			"threads for it; estimates, with errors in JSON");
 	if (l->torn + l->full)
 		text_paragraph(s, "  ",
 			       "%" PRIu64 " samples have no line: their stacks changed while they "
@@ -215,9 +225,41 @@ static void line_cell(struct grid *g, const struct line_place *p)
 	grid_text(g, name);
 }
 
+static bool any_column(const struct read_lines *reads)
+{
+	for (size_t i = 0; i < reads->v.n; i++)
+		if (read_line_asked(reads->v.v[i]))
+			return true;
+	return false;
+}
+
+#define LAST_TITLES (CREMA_LINES_BYTES + 2)
+
+/* Titles of the columns that not every run has, NULL after them. */
+static void last_titles(const struct lines *l, bool asked, const char *titles[LAST_TITLES])
+{
+	static const char *const heads[] = {
+#define LINES_BYTES(name, cell, shown, head, ...) ">" head,
+#include "rows.def"
+	};
+	unsigned int n = 0;
+
+	if (asked)
+		titles[n++] = ">read";
+	for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
+		if (has_bytes(l, k))
+			titles[n++] = heads[k];
+	if (l->held_samples)
+		titles[n++] = ">held GIL";
+	while (n < LAST_TITLES)
+		titles[n++] = NULL;
+}
+
 void lines_table(const struct lines *l, const struct read_lines *reads, const struct tally *exact,
 		 struct sink *s, bool colour)
 {
+	const char *titles[LAST_TITLES];
+	bool asked = any_column(reads);
 	struct grid g;
 	double share;
 
@@ -225,8 +267,9 @@ void lines_table(const struct lines *l, const struct read_lines *reads, const st
 		return;
 	table_section(s, colour, "Lines of your code, most time first (sampled)");
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<line", ">time", ">share", ">+-", ">CPU", ">most wait", ">read",
-		     l->held_samples ? ">held GIL" : NULL, NULL);
+	last_titles(l, asked, titles);
+	grid_columns(&g, "<line", ">time", ">share", ">+-", ">CPU", ">most wait", titles[0],
+		     titles[1], titles[2], titles[3], NULL);
 	for (size_t i = 0; i < l->rows.n && i < TOP; i++) {
 		const struct line_row *r = l->rows.v[i];
 
@@ -237,7 +280,11 @@ void lines_table(const struct lines *l, const struct read_lines *reads, const st
 		grid_value(&g, value_real(lines_error(share, l->all.samples)), AS_SHARE);
 		grid_value(&g, value_real(r->sum.class_s[CREMA_T_cpu]), AS_SECONDS);
 		wait_cell(&g, &r->sum);
-		read_cell(&g, reads, r);
+		if (asked)
+			read_cell(&g, reads, r);
+		for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
+			if (has_bytes(l, k))
+				grid_value(&g, value_uint(r->sum.bytes[k]), AS_BYTES);
 		if (l->held_samples)
 			grid_value(&g, value_real(r->sum.held_s), AS_SECONDS);
 	}
