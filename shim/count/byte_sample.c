@@ -10,6 +10,7 @@
 #define LEAST_BYTES UINT64_C(8192) /* mean distance of points */
 #define FURTHEST 19		   /* powers of two further, where bytes come fast */
 #define APART_NS 100000u	   /* for each kind of bytes */
+#define NEAR 8u			   /* places that a stack can have */
 #define KEPT 256u		   /* a power of two: the low bits of a number */
 #define NUMBER_BITS 16		   /* of a number; 0 is none */
 
@@ -78,6 +79,20 @@ static uint32_t whole_stack(const struct crema_thread *t, struct crema_py_frame 
 	return *cut ? n : append(t->submitter, frame, n, cut);
 }
 
+/* The place of the stack with this hash: its own, else a free one nearby, else the first. */
+static struct kept *place_of(uint64_t hash)
+{
+	struct kept *k, *free = NULL;
+
+	for (uint32_t i = 0; i < NEAR; i++) {
+		k = &kept[((hash >> 32) + i) % KEPT];
+		if (LOAD(&k->number) && k->hash == hash)
+			return k;
+		free = free || LOAD(&k->number) ? free : k;
+	}
+	return free ? free : &kept[(hash >> 32) % KEPT];
+}
+
 uint32_t byte_sample_keep(void)
 {
 	struct crema_py_frame frame[CREMA_BYTE_DEPTH];
@@ -90,7 +105,7 @@ uint32_t byte_sample_keep(void)
 		return 0;
 	n = whole_stack(t, frame, &cut);
 	hash = hash_of(frame, n);
-	k = &kept[hash >> 32 & (KEPT - 1)];
+	k = place_of(hash);
 	if (!n || __atomic_exchange_n(&k->busy, 1, __ATOMIC_ACQUIRE))
 		return 0; /* two interpreters have a GIL each */
 	number = LOAD(&k->number);

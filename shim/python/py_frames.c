@@ -4,12 +4,14 @@
 
 #include "py_layout.h"
 #include "shim/count/byte_sample.h"
+#include "shim/libc/sys.h"
 #include "shim/python/py.h"
 
-#define STEPS 1024     /* frames of the interpreter itself included */
-#define OWNED_BY_C 3   /* these, from here on */
-#define OBJECT_TYPE 8  /* of every object: a reference count before it */
-#define COMPARED 4096u /* frames */
+#define STEPS 1024	       /* frames of the interpreter itself included */
+#define OWNED_BY_C 3	       /* these, from here on */
+#define OBJECT_TYPE 8	       /* of every object: a reference count before it */
+#define COMPARED 4096u	       /* frames */
+#define END_WAIT_NS 100000000u /* reached only if a thread is stopped */
 
 static struct py_layout layout;
 
@@ -58,7 +60,7 @@ static struct crema_py_frame record_of(uint64_t frame, uint64_t code)
 	return f;
 }
 
-static uint32_t walk(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
+static uint32_t follow(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
 {
 	uint64_t at = innermost(), code;
 	uint32_t n = 0;
@@ -72,6 +74,50 @@ static uint32_t walk(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
 	}
 	*cut = at != 0;
 	return n;
+}
+
+/* How many threads follow their frames now; 1 once the interpreter ends. */
+static uint32_t walkers, ended;
+
+static uint32_t walk(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
+{
+	uint32_t n = 0;
+
+	*cut = 0;
+	__atomic_fetch_add(&walkers, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST))
+		n = follow(frame, most, cut);
+	__atomic_fetch_sub(&walkers, 1, __ATOMIC_RELEASE);
+	return n;
+}
+
+static PyObject *end(PyObject *self, PyObject *unused)
+{
+	uint64_t latest = clock_ns(CLOCK_MONOTONIC) + END_WAIT_NS;
+
+	(void)self;
+	(void)unused;
+	__atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&walkers, __ATOMIC_SEQ_CST) && clock_ns(CLOCK_MONOTONIC) < latest)
+		SYS0(SYS_sched_yield);
+	Py_IncRef(PY_NONE);
+	return PY_NONE;
+}
+
+static PyMethodDef end_def = {"end", (void *)end, METH_NOARGS, NULL};
+
+/* 1 if end() is called before the interpreter frees the states of threads. */
+static int watch_end(void)
+{
+	PyObject *atexit = PyImport_ImportModule("atexit");
+	PyObject *f = atexit ? py_builtin(&end_def, NULL, "crema") : NULL;
+	PyObject *r = f ? py_call(atexit, "register", f, NULL) : NULL;
+
+	PyErr_Clear();
+	Py_DecRef(f);
+	Py_DecRef(atexit);
+	Py_DecRef(r);
+	return r != NULL;
 }
 
 /* 1 if the interpreter's functions return the same code objects as the chain. */
@@ -106,9 +152,10 @@ void py_frames_ready(void)
 		return;
 	asked = shim_epoch;
 	byte_sample_walk = NULL;
+	walkers = ended = 0; /* a forked child has its parent's */
 	if (py_layout_find(crema_shm->python_version, (const uint8_t *)_PyRuntime, &layout))
 		return; /* the agent reports it */
-	if (is_right())
+	if (is_right() && watch_end())
 		byte_sample_walk = walk;
 	else
 		shim_note("this Python's frames are not where its version has them: bytes have no "

@@ -86,6 +86,18 @@ def test_stacks_in_other_formats(run):
     assert sums == {kind: sum(run["stacks"][part][name] for part in ("own", "pool")) for kind, name in KINDS.items()}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_interpreter_ends_while_threads_read(tmp_path, version):
+    """From its exit handlers on no stack is taken; the bytes are still sampled, and the process ends well."""
+    (tmp_path / "data").mkdir()
+    read = job(tmp_path, python_of(version), unit=tmp_path / "data", program=test_lines.HERE / "exit_job.py")
+    rows = [row for row in json.loads(report(tmp_path, "--json", "-"))["stacks"]["stacks"] if row["sampled_read_bytes"]]
+    assert any(row["prefix"] == "read" and not row["without"] and len(row["frames"]) > 20 for row in rows)
+    ended = [row for row in rows if row["prefix"] == "last"]
+    assert [row["without"] for row in ended] == ["none"] and not ended[0]["frames"]
+    assert ended[0]["sampled_read_bytes"] == pytest.approx(read, abs=2 * ended[0]["sampled_read_bytes_error"])
+
+
 def test_without_samples(tmp_path):
     (tmp_path / "data").mkdir()
     job(tmp_path, unit=tmp_path / "data", program=JOB, CREMA_SAMPLE_HZ="0")
