@@ -261,7 +261,7 @@ static void sample(const struct crema_thread *t, struct sample *of,
 void byte_sample_take(struct crema_thread *t, enum crema_lines_byte kind, uint64_t bytes,
 		      const struct byte_request *request)
 {
-	uint64_t gap = t->byte_gap[kind], interval, sum;
+	uint64_t gap = t->byte_gap[kind], first, interval, sum;
 	struct sample of;
 
 	bytes -= t->byte_left[kind];
@@ -271,7 +271,9 @@ void byte_sample_take(struct crema_thread *t, enum crema_lines_byte kind, uint64
 		return;
 	}
 	interval = interval_of(kind);
-	/* Of a call with many points, only the last one's place matters. */
+	/* Of a call with many points, only the places of the first and the last one matter; the
+	 * first gap is from when bytes may have come faster. */
+	first = gap;
 	sum = gap + bytes / interval * interval;
 	bytes %= interval;
 	for (gap = next_gap(interval); gap <= bytes; gap = next_gap(interval)) {
@@ -280,7 +282,8 @@ void byte_sample_take(struct crema_thread *t, enum crema_lines_byte kind, uint64
 	}
 	t->byte_left[kind] = gap - bytes;
 	t->byte_gap[kind] = gap;
-	of = (struct sample){.kind = kind, .bytes = sum, .spread = interval};
+	of = (struct sample){
+		.kind = kind, .bytes = sum, .spread = first > interval ? first : interval};
 	if (sum)
 		sample(t, &of, request);
 }

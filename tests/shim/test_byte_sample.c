@@ -188,6 +188,25 @@ static void test_a_full_table(void **state)
 	harness_free(&h);
 }
 
+/* A gap from when bytes came fast makes the error of the call that ends it as wide. */
+static void test_an_earlier_gap(void **state)
+{
+	struct crema_thread *t = thread_self();
+	struct harness_task h;
+	double variance = 0;
+
+	(void)state;
+	clear();
+	h = harness_begin();
+	t->byte_gap[CREMA_LINES_B_read] = MUCH;
+	t->byte_left[CREMA_LINES_B_read] = 1;
+	read_from(0x8000, 2);
+	assert_int_equal(sum_of(0x8000, &variance), MUCH);
+	assert_true(variance >= (double)MUCH * (double)MUCH);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static bool ended;
 
 struct reader {
@@ -338,9 +357,10 @@ static void test_submitters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums_by_stack), cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_a_full_table),  cmocka_unit_test(test_rows_that_retire),
-		cmocka_unit_test(test_requests),      cmocka_unit_test(test_submitters),
+		cmocka_unit_test(test_sums_by_stack),	 cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_an_earlier_gap),	 cmocka_unit_test(test_a_full_table),
+		cmocka_unit_test(test_rows_that_retire), cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_submitters),
 	};
 	const char *path = harness_file("byte_sample.data", SIZE);
 
