@@ -8,10 +8,7 @@
 #include "fnv.h"
 
 #define LINE_TABLE_BYTES 65536u
-#define FRAME_BYTES PY_FRAME_BYTES
-#define CODE_BYTES PY_CODE_BYTES
 #define CODE_BYTES_LEAST 152u
-#define OBJECT_TYPE 8u /* of every object: a reference count before it */
 #define BYTES_SIZE 16u
 #define BYTES_DATA 32u
 #define TEXT_LENGTH 16u
@@ -20,8 +17,6 @@
 #define MORE_WALKS 10 /* while fewer than SHORT frames are known to be right */
 #define SHORT 4	      /* frames: each thread of Dask's has more */
 #define PAGE 4096u
-
-#define OWNED_BY_C 3 /* frames of the interpreter itself, from here on */
 
 static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
 {
@@ -46,7 +41,7 @@ static bool has_type(const struct py_process *p, uint64_t object, uint64_t type)
 {
 	uint64_t v;
 
-	return type && copy(p, object + OBJECT_TYPE, &v, sizeof(v)) && v == type;
+	return type && copy(p, object + PY_OBJECT_TYPE, &v, sizeof(v)) && v == type;
 }
 
 static uint64_t word(const uint8_t *from, unsigned int at)
@@ -121,7 +116,7 @@ static size_t read_paged(const struct py_process *p, struct pages *pages, uint64
 static bool read_frame(const struct py_process *p, const struct py_layout *l, struct pages *pages,
 		       uint64_t at, struct py_frame *f, uint64_t *back, bool *skip)
 {
-	uint8_t bytes[FRAME_BYTES];
+	uint8_t bytes[PY_FRAME_BYTES];
 	uint32_t last;
 
 	/* Frames are in chunks: the last frame may be closer to the chunk's end than that. */
@@ -129,11 +124,11 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, st
 	if (read_paged(p, pages, at, bytes, sizeof(bytes)) < 80)
 		return false;
 	f->frame = at;
-	f->code = word(bytes, l->member[PY_FRAME_CODE]) & ~UINT64_C(7);
+	f->code = PY_CODE_OF(word(bytes, l->member[PY_FRAME_CODE]));
 	f->instruction = word(bytes, l->member[PY_FRAME_AT]);
 	*back = word(bytes, l->member[PY_FRAME_BACK]);
 	*skip = l->member[PY_FRAME_OWNER] != PY_ABSENT &&
-		bytes[l->member[PY_FRAME_OWNER]] >= OWNED_BY_C;
+		bytes[l->member[PY_FRAME_OWNER]] >= PY_OWNED_BY_C;
 	if (l->member[PY_CODE_START] == PY_ABSENT) {
 		memcpy(&last, bytes + l->member[PY_FRAME_AT], sizeof(last));
 		f->instruction = last;
@@ -170,20 +165,20 @@ static size_t common(const struct py_frame *a, size_t na, const struct py_frame 
 
 /* The beginnings of all frames' code objects; false: one of them is not a code object. */
 static bool read_codes(const struct py_process *p, const struct py_frame *frame, size_t n,
-		       uint8_t code[][CODE_BYTES])
+		       uint8_t code[][PY_CODE_BYTES])
 {
 	uint64_t at[PY_FRAMES] = {0};
 
 	for (size_t i = 0; i < n; i++)
 		at[i] = frame[i].code;
-	memset(code, 0, n * CODE_BYTES);
-	if (!p->read_all || !p->read_all(p->arg, at, n, code, CODE_BYTES))
+	memset(code, 0, n * PY_CODE_BYTES);
+	if (!p->read_all || !p->read_all(p->arg, at, n, code, PY_CODE_BYTES))
 		for (size_t i = 0; i < n; i++)
 			if (at[i] < PAGE ||
-			    p->read(p->arg, at[i], code[i], CODE_BYTES) < CODE_BYTES_LEAST)
+			    p->read(p->arg, at[i], code[i], PY_CODE_BYTES) < CODE_BYTES_LEAST)
 				return false;
 	for (size_t i = 0; i < n; i++)
-		if (!p->code_type || word(code[i], OBJECT_TYPE) != p->code_type)
+		if (!p->code_type || word(code[i], PY_OBJECT_TYPE) != p->code_type)
 			return false;
 	return true;
 }
@@ -222,7 +217,7 @@ size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid
 {
 	/* one thread at a time */
 	static struct py_frame walked[MORE_WALKS][PY_FRAMES];
-	static uint8_t code[PY_FRAMES][CODE_BYTES];
+	static uint8_t code[PY_FRAMES][PY_CODE_BYTES];
 	size_t n[MORE_WALKS], same = 0, alike, best = 0;
 	bool still = false;
 
@@ -439,7 +434,7 @@ static int64_t line_of(const struct py_process *p, const struct py_layout *l, co
 bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 		   char function[PY_NAME_BYTES], char file[PY_FILE_BYTES], int *line)
 {
-	uint8_t code[CODE_BYTES] = {0};
+	uint8_t code[PY_CODE_BYTES] = {0};
 	const struct py_layout *l = &p->layout;
 	int64_t at;
 

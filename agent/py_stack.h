@@ -21,6 +21,7 @@
 #define PY_FRAMES 128 /* deeper stacks are cut */
 #define PY_NAME_BYTES 128
 #define PY_FILE_BYTES 256
+
 struct py_process {
 	/* Copies from the process; returns how many bytes from the start could be read. */
 	size_t (*read)(void *arg, uint64_t address, void *to, size_t bytes);

@@ -90,14 +90,14 @@ void pylines_look(struct pylines *l, uint64_t mono_ns);
 /* Part of a sample: the row of the thread's stack, and whether inner frames are missing. */
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
+/* The same: a thread waits on that condition variable; and once all threads were sampled. */
+void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
+void pylines_blame(struct pylines *l);
 /* The row of a stack that the shim recorded. */
 struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 				    const struct crema_py_frame *recorded, size_t n);
 /* Takes the shim's samples by the byte. The worker may have ended. */
 void pylines_bytes(struct pylines *l);
-/* The same: a thread waits on that condition variable; and once all threads were sampled. */
-void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
-void pylines_blame(struct pylines *l);
 /* All rows are sent again. */
 void pylines_forget(struct pylines *l);
 /* Sends what there is to send. `last`: the worker has ended; sends all that was not sent. */

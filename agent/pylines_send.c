@@ -73,28 +73,27 @@ static void pack_classes(msgpack_packer *pk, const struct pyline_row *r)
 	pack_map_end(pk, map);
 }
 
-static const char *const byte_names[] = {
-#define LINES_BYTES(name, ...) #name,
-#include "rows.def"
-};
-
+/* Kinds without samples are left out, and so are the maps if no kind has any. */
 static void pack_bytes(msgpack_packer *pk, const struct pyline_row *r)
 {
-	static const char *const names[] = {"byte_samples", "bytes", "byte_variance"};
+	static const char *const maps[] = {"byte_samples", "bytes", "byte_variance"};
 	bool any = false;
 	size_t map;
 
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		any = any || r->byte_samples[i];
-	for (unsigned int k = 0; k < sizeof(names) / sizeof(*names) && any; k++) {
-		pack_text(pk, names[k]);
+	for (unsigned int k = 0; k < sizeof(maps) / sizeof(*maps) && any; k++) {
+		pack_text(pk, maps[k]);
 		map = pack_map_begin(pk);
-		for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
-			if (r->byte_samples[i] && k < 2)
-				pack_kv_u64(pk, byte_names[i],
+		for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+			if (!r->byte_samples[i])
+				continue;
+			if (k == 2)
+				pack_kv_f64(pk, row_line_bytes[i].id, r->byte_variance[i]);
+			else
+				pack_kv_u64(pk, row_line_bytes[i].id,
 					    k ? r->bytes[i] : r->byte_samples[i]);
-			else if (r->byte_samples[i])
-				pack_kv_f64(pk, byte_names[i], r->byte_variance[i]);
+		}
 		pack_map_end(pk, map);
 	}
 }

@@ -84,6 +84,12 @@ const struct row_time row_times[CREMA_TIMES] = {
 #include "counters.def"
 };
 
+const struct row_line_bytes row_line_bytes[CREMA_LINES_BYTES] = {
+#define LINES_BYTES(name, cell, shown, head, count, wait, help)                                    \
+	{#name, shown, #count, CREMA_T_##wait},
+#include "rows.def"
+};
+
 #define IN_calls false
 #define IN_bytes false
 #define IN_ns true

@@ -83,6 +83,12 @@ struct row_count {
 struct row_layer {
 	const char *id, *name, *label; /* name: of its count */
 };
+/* Bytes by sampled stack. */
+struct row_line_bytes {
+	const char *id, *shown, *counted; /* counted: the exact number's name */
+	enum crema_time_id wait;
+};
+extern const struct row_line_bytes row_line_bytes[CREMA_LINES_BYTES];
 extern const struct row_time row_times[CREMA_TIMES];
 extern const struct row_count row_counts[CREMA_COUNTS];
 extern const struct row_layer row_layers[CREMA_LAYERS];

@@ -19,6 +19,9 @@
 #define PY_OFFSETS_BYTES 512u /* of _PyRuntime */
 #define PY_FRAME_BYTES 128u   /* covers every member that is read */
 #define PY_CODE_BYTES 256u
+#define PY_OBJECT_TYPE 8u /* of every object: a reference count before it */
+#define PY_OWNED_BY_C 3	  /* owners of frames of the interpreter itself, from here on */
+#define PY_CODE_OF(word) ((word) & ~UINT64_C(7)) /* a frame's code object: the word has tags */
 
 enum py_member {
 	PY_THREAD_FRAME,

@@ -70,10 +70,6 @@ int export_collapsed(const struct report *r, const char *path, struct buf *why)
 
 int export_collapsed_bytes(const struct report *r, const char *path, struct buf *why)
 {
-	static const char *const names[] = {
-#define LINES_BYTES(name, ...) #name,
-#include "rows.def"
-	};
 	struct atomic_file d;
 
 	atomic_file_init(&d, path);
@@ -82,7 +78,7 @@ int export_collapsed_bytes(const struct report *r, const char *path, struct buf 
 
 		for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
 			if (row->sum.bytes[k])
-				put_stack(&d.sink, r->run, row, names[k],
+				put_stack(&d.sink, r->run, row, row_line_bytes[k].id,
 					  (double)row->sum.bytes[k]);
 	}
 	return atomic_file_end(&d, why);

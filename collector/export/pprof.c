@@ -235,9 +235,8 @@ static void put_profile(struct profile *p, const struct report *r)
 		put_type(p, PROFILE_SAMPLE_TYPE, k < CREMA_TIMES ? row_times[k].id : "other",
 			 "nanoseconds");
 	put_type(p, PROFILE_SAMPLE_TYPE, "held_gil", "nanoseconds");
-#define LINES_BYTES(name, cell, shown, head, id, ...)                                              \
-	put_type(p, PROFILE_SAMPLE_TYPE, #id, "bytes");
-#include "rows.def"
+	for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
+		put_type(p, PROFILE_SAMPLE_TYPE, row_line_bytes[k].counted, "bytes");
 	put_number(&p->out, PROFILE_DEFAULT_TYPE, text_of(p, row_times[CREMA_T_cpu].id));
 	for (size_t i = 0; i < l->stacks.n; i++)
 		for (size_t k = 0; k < l->stacks.v[i]->parts.n; k++)

@@ -123,11 +123,11 @@ static void take_bytes(const msgpack_object *map, struct line_numbers *n)
 	const msgpack_object *samples = get(map, "byte_samples"), *bytes = get(map, "bytes");
 	const msgpack_object *variance = get(map, "byte_variance");
 
-#define LINES_BYTES(name, ...)                                                                     \
-	n->byte_samples[CREMA_LINES_B_##name] = get_u64(samples, #name, 0);                        \
-	n->bytes[CREMA_LINES_B_##name] = get_u64(bytes, #name, 0);                                 \
-	n->byte_variance[CREMA_LINES_B_##name] = get_f64(variance, #name, 0);
-#include "rows.def"
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		n->byte_samples[i] = get_u64(samples, row_line_bytes[i].id, 0);
+		n->bytes[i] = get_u64(bytes, row_line_bytes[i].id, 0);
+		n->byte_variance[i] = get_f64(variance, row_line_bytes[i].id, 0);
+	}
 }
 
 static uint64_t sum_of(const struct line_numbers *n)

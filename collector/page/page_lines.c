@@ -9,6 +9,7 @@
 #include "collector/page/page.h"
 #include "collector/report/source.h"
 #include "common/dirs.h"
+#include "common/rows.h"
 
 static const char *frame_text(const struct line_place *p, char out[PAGE_NAME_BYTES])
 {
@@ -69,12 +70,12 @@ static void put_sum(struct json *j, const struct line_sum *s)
 static void put_kinds(struct json *j)
 {
 	emit_array(j, "kinds"); /* of bytes */
-#define LINES_BYTES(name, cell, shown, head, count, wait, help)                                    \
-	emit_object(j, NULL);                                                                      \
-	emit_value(j, "name", value_text(shown));                                                  \
-	emit_value(j, "wait", value_uint(CREMA_T_##wait));                                         \
-	emit_end(j);
-#include "rows.def"
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		emit_object(j, NULL);
+		emit_value(j, "name", value_text(row_line_bytes[i].shown));
+		emit_value(j, "wait", value_uint(row_line_bytes[i].wait));
+		emit_end(j);
+	}
 	emit_end(j);
 }
 

@@ -18,6 +18,16 @@ static double ran_of(const struct lines *l, const struct line_stack *row)
 	return clocks ? (double)r->cpu_ns / (double)clocks : 1;
 }
 
+static void add_bytes(struct line_sum *to, const uint64_t *samples, const uint64_t *bytes,
+		      const double *variance)
+{
+	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
+		to->byte_samples[i] += samples[i];
+		to->bytes[i] += bytes[i];
+		to->byte_variance[i] += variance[i];
+	}
+}
+
 void lines_add_part(const struct lines *l, const struct line_stack *row, struct line_sum *to)
 {
 	double ran = ran_of(l, row);
@@ -34,11 +44,7 @@ void lines_add_part(const struct lines *l, const struct line_stack *row, struct 
 	}
 	to->held_samples += row->n.held_samples;
 	to->held_s += (double)row->n.held_ns / 1e9;
-	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
-		to->byte_samples[i] += row->n.byte_samples[i];
-		to->bytes[i] += row->n.bytes[i];
-		to->byte_variance[i] += row->n.byte_variance[i];
-	}
+	add_bytes(to, row->n.byte_samples, row->n.bytes, row->n.byte_variance);
 }
 
 void line_sum_add(struct line_sum *to, const struct line_sum *s)
@@ -51,20 +57,14 @@ void line_sum_add(struct line_sum *to, const struct line_sum *s)
 	}
 	to->held_samples += s->held_samples;
 	to->held_s += s->held_s;
-	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++) {
-		to->byte_samples[i] += s->byte_samples[i];
-		to->bytes[i] += s->bytes[i];
-		to->byte_variance[i] += s->byte_variance[i];
-	}
+	add_bytes(to, s->byte_samples, s->bytes, s->byte_variance);
 }
 
 struct line_sum line_sum_bytes(const struct line_sum *s)
 {
 	struct line_sum bytes = {.samples = 0};
 
-	memcpy(bytes.byte_samples, s->byte_samples, sizeof(bytes.byte_samples));
-	memcpy(bytes.bytes, s->bytes, sizeof(bytes.bytes));
-	memcpy(bytes.byte_variance, s->byte_variance, sizeof(bytes.byte_variance));
+	add_bytes(&bytes, s->byte_samples, s->bytes, s->byte_variance);
 	return bytes;
 }
 

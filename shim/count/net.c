@@ -106,13 +106,13 @@ static void count(int fd, int id, int comm_id, uint64_t bytes)
 		t->seg.count[word & COMM ? comm_id : id] += bytes;
 }
 
-static void sample(int fd, uint64_t bytes)
+/* word: the owner of fd. */
+static void sample(int fd, uint64_t word, uint64_t bytes)
 {
 	struct crema_thread *t = thread_self();
-	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : COMM;
 	struct byte_request of = {word & NAME, 0};
 
-	if (!t || word & (COMM | SHARED))
+	if (!t || (unsigned int)fd >= FD_TABLE || word & (COMM | SHARED))
 		return;
 	of.stack = LOAD(&stacks[fd]);
 	byte_sample(t, CREMA_LINES_B_received, bytes, of.task ? &of : NULL);
@@ -129,7 +129,7 @@ void net_received(int fd, uint64_t bytes)
 	exchange_received(fd, bytes);
 	timer_answered(fd, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
-	sample(fd, bytes);
+	sample(fd, word, bytes);
 }
 
 void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)

@@ -8,8 +8,6 @@
 #include "shim/python/py.h"
 
 #define STEPS 1024	       /* frames of the interpreter itself included */
-#define OWNED_BY_C 3	       /* these, from here on */
-#define OBJECT_TYPE 8	       /* of every object: a reference count before it */
 #define COMPARED 4096u	       /* frames */
 #define END_WAIT_NS 100000000u /* reached only if a thread is stopped */
 
@@ -40,13 +38,13 @@ static uint64_t innermost(void)
 /* The code object of a frame that runs Python code; 0: it runs none. */
 static uint64_t code_of(uint64_t frame)
 {
-	uint64_t code = member(frame, PY_FRAME_CODE) & ~UINT64_C(7);
+	uint64_t code = PY_CODE_OF(member(frame, PY_FRAME_CODE));
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)frame;
 
 	if (layout.member[PY_FRAME_OWNER] != PY_ABSENT &&
-	    bytes[layout.member[PY_FRAME_OWNER]] >= OWNED_BY_C)
+	    bytes[layout.member[PY_FRAME_OWNER]] >= PY_OWNED_BY_C)
 		return 0;
-	return code && word(code + OBJECT_TYPE) == (uintptr_t)&PyCode_Type ? code : 0;
+	return code && word(code + PY_OBJECT_TYPE) == (uintptr_t)&PyCode_Type ? code : 0;
 }
 
 static struct crema_py_frame record_of(uint64_t frame, uint64_t code)

@@ -31,25 +31,35 @@ void pool_forget(void)
 	variable = stack_variable = NULL;
 }
 
-PyObject *pool_enter(unsigned owner)
+/* A token for reset(); NULL: it was not set. */
+static PyObject *set(PyObject **var, const char *name, uint64_t n)
 {
-	PyObject *name, *token = NULL;
+	PyObject *value = PyLong_FromUnsignedLongLong(n), *token = NULL;
 
-	if (!variable)
-		variable = PyContextVar_New("crema_task", NULL);
-	name = PyLong_FromUnsignedLongLong(task_name(owner));
-	if (variable && name)
-		token = PyContextVar_Set(variable, name);
-	Py_DecRef(name);
+	if (!*var)
+		*var = PyContextVar_New(name, NULL);
+	if (*var && value)
+		token = PyContextVar_Set(*var, value);
+	Py_DecRef(value);
 	PyErr_Clear();
 	return token;
 }
 
-void pool_leave(PyObject *token)
+static void reset(PyObject *var, PyObject *token)
 {
-	if (token && PyContextVar_Reset(variable, token))
+	if (token && PyContextVar_Reset(var, token))
 		PyErr_Clear();
 	Py_DecRef(token);
+}
+
+PyObject *pool_enter(unsigned owner)
+{
+	return set(&variable, "crema_task", task_name(owner));
+}
+
+void pool_leave(PyObject *token)
+{
+	reset(variable, token);
 }
 
 /* 0: it has no value in this context. */
@@ -81,22 +91,13 @@ uint64_t pool_current(void)
 PyObject *pool_stack_enter(void)
 {
 	uint32_t number = byte_sample_keep();
-	PyObject *value = number ? PyLong_FromUnsignedLongLong(number) : NULL, *token = NULL;
 
-	if (value && !stack_variable)
-		stack_variable = PyContextVar_New("crema_stack", NULL);
-	if (value && stack_variable)
-		token = PyContextVar_Set(stack_variable, value);
-	Py_DecRef(value);
-	PyErr_Clear();
-	return token;
+	return number ? set(&stack_variable, "crema_stack", number) : NULL;
 }
 
 void pool_stack_leave(PyObject *token)
 {
-	if (PyContextVar_Reset(stack_variable, token))
-		PyErr_Clear();
-	Py_DecRef(token);
+	reset(stack_variable, token);
 }
 
 uint32_t pool_stack(void)
