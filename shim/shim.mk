@@ -51,7 +51,7 @@ $(BUILD)/tests/shim/%.o: tests/shim/%.c
 	$(Q)$(CC) $(SHIM_FLAGS) -c $< -o $@
 $(BUILD)/tests/shim/test_%: $(BUILD)/tests/shim/test_%.o $(BUILD)/tests/shim/harness.o $(SHIM_OBJ)
 	$(call say,LD)
-	$(Q)$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic $(TEST_LIBS) -lpthread
+	$(Q)$(CC) $(SAN) -o $@ $(filter %.o,$^) -rdynamic $(TEST_LIBS) -lpthread -lm
 
 shim-test: $(SHIM_TEST_BIN) ## C programs that hold the shim, by cmocka
 	@tests/run-programs 3 $(BUILD) $(SHIM_TEST_BIN)

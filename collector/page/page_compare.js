@@ -31,7 +31,7 @@ function comparedTree(runs) {
 /* How much more the second run has, and half the width of the 95 % interval. */
 function comparedChange(node, root) {
   const error = node.of.map((amount, k) => {
-    if (flameKind() !== undefined) return 1.96 * Math.sqrt(node.variance[k]);
+    if (flameKind() !== undefined) return flameBytesError(node.variance[k], node.samples[k]);
     const part = root.of[k] > 0 ? amount / root.of[k] : 0;
     return root.samples[k] ? 1.96 * Math.sqrt(part * (1 - part) / root.samples[k]) * root.of[k] : 0;
   });

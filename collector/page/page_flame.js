@@ -25,6 +25,11 @@ function flameWeight(row) {
   return [row.seconds[+flame.time], row.class_samples[+flame.time]];
 }
 
+/* Half the width of the 95 % interval of sampled bytes, as in report/lines.c. */
+function flameBytesError(variance, samples) {
+  return samples ? Math.sqrt(variance / samples) * (1.96 * Math.sqrt(samples + 1) + 1.92) : 0;
+}
+
 /* The name of a frame without its file. */
 function flameFunction(name) {
   return name.split(" ")[0];
@@ -127,7 +132,7 @@ function flameColour(node, classes) {
 
 function flameText(node, all, classes) {
   const whole = d3.sum(node.classes), bytes = flameKind() !== undefined, parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => flame.time === "all" && v > 0.005 * whole);
-  const share = node.amount / all.amount, error = bytes ? 1.96 * Math.sqrt(node.variance) : 1.96 * Math.sqrt(share * (1 - share) / all.samples);
+  const share = node.amount / all.amount, error = bytes ? flameBytesError(node.variance, node.samples) : 1.96 * Math.sqrt(share * (1 - share) / all.samples);
   return `${node.name}: ${flameAmount(node.amount)}${bytes ? ` +- ${as.bytes(error)}, ${as.percent(share * 100)}` : `, ${as.percent(share * 100)} +- ${as.percent(error * 100)}`} (${as.count(node.samples)} samples)\n` +
     [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / whole)}`)].join(", ") +
     (!bytes && node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");

@@ -70,7 +70,11 @@ struct line_sum line_sum_bytes(const struct line_sum *s)
 
 double line_bytes_error(const struct line_sum *s, enum crema_lines_byte kind)
 {
-	return 1.96 * sqrt(s->byte_variance[kind]);
+	double n = (double)s->byte_samples[kind],
+	       gap = n > 0 ? sqrt(s->byte_variance[kind] / n) : 0;
+
+	/* How far the truth may be above n counts, 97.5 %; what it may be below is less. */
+	return gap * (1.96 * sqrt(n + 1) + 1.92);
 }
 
 uint32_t lines_user_at(const struct line_list *list, uint32_t from)

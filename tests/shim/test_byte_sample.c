@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static void read_from(uint64_t from, size_t bytes)
 }
 
 /* What is in rows whose innermost frame is that; 0: in all. */
-static uint64_t sum_of(uint64_t code, double *variance)
+static uint64_t sum_of(uint64_t code, double *variance, double *samples)
 {
 	uint64_t bytes = 0;
 
@@ -52,6 +53,8 @@ static uint64_t sum_of(uint64_t code, double *variance)
 		bytes += s->bytes[CREMA_LINES_B_read];
 		if (variance)
 			*variance += (double)s->variance[CREMA_LINES_B_read] * (double)(KB * KB);
+		if (samples)
+			*samples += (double)s->samples[CREMA_LINES_B_read];
 	}
 	return bytes;
 }
@@ -84,24 +87,27 @@ static void test_sums_by_stack(void **state)
 	(void)state;
 	clear();
 	h = harness_begin();
-	for (int i = 0; i < 40000; i++) {
-		int k = i % 1000 == 999 ? 3 : i % 50 == 49 ? 2 : i % 5 == 4 ? 1 : 0;
+	for (int i = 0; i < 200000; i++) {
+		int k = i % 5000 == 4999 ? 3 : i % 250 == 249 ? 2 : i % 25 == 24 ? 1 : 0;
 
 		read_from(0x1000 * (uint64_t)(k + 1), sizes[k]);
 		total += sizes[k];
 		of[k] += sizes[k];
 	}
-	assert_int_equal(sum_of(0, NULL), total - beyond());
+	assert_int_equal(sum_of(0, NULL, NULL), total - beyond());
 	for (int k = 0; k < 4; k++) {
 		uint64_t found;
+		double samples = 0;
 
 		variance = 0;
-		found = sum_of(0x1000 * (uint64_t)(k + 1), &variance);
+		found = sum_of(0x1000 * (uint64_t)(k + 1), &variance, &samples);
 		off = (double)found - (double)of[k];
-		print_message("reads of %zu bytes: %llu of %llu bytes, variance %.3g\n", sizes[k],
-			      (unsigned long long)found, (unsigned long long)of[k], variance);
-		assert_true(off * off <= 16 * variance); /* twice the 95 % interval */
-		assert_true(variance > 0);
+		print_message("reads of %zu bytes: %llu of %llu bytes, %g samples, variance %.3g\n",
+			      sizes[k], (unsigned long long)found, (unsigned long long)of[k],
+			      samples, variance);
+		assert_true(variance > 0 && samples > 0);
+		assert_true(fabs(off) <=
+			    2 * sqrt(variance / samples) * (1.96 * sqrt(samples + 1) + 1.92));
 	}
 	assert_int_equal(harness_end(&h)->own.count[CREMA_C_read_bytes], total);
 	harness_free(&h);
@@ -123,7 +129,7 @@ static void test_rows(void **state)
 	(void)state;
 	clear();
 	read_from(0x1000, SIZE);
-	assert_int_equal(sum_of(0, NULL), 0);
+	assert_int_equal(sum_of(0, NULL, NULL), 0);
 	h = harness_begin();
 	task_slot(h.owner)->span = 40;
 	task_slot(h.owner)->prefix = 44;
@@ -152,7 +158,7 @@ static void test_rows(void **state)
 	crema_shm->byte_samples = 0;
 	for (int i = 0; i < 100; i++)
 		read_from(0x3000, SIZE);
-	assert_int_equal(sum_of(0, NULL), 0);
+	assert_int_equal(sum_of(0, NULL, NULL), 0);
 	harness_end(&h);
 	harness_free(&h);
 }
@@ -170,20 +176,20 @@ static void test_a_full_table(void **state)
 	h = harness_begin();
 	for (uint64_t i = 0; i < CREMA_SHM_BYTE_STACKS + 10; i++, total += MUCH)
 		pass_a_point(0x10000 * (i + 1));
-	assert_true(sum_of(0, NULL) < total - 9 * MUCH);
+	assert_true(sum_of(0, NULL, NULL) < total - 9 * MUCH);
 	pass_a_point(0x10000);
 	total += MUCH;
-	assert_int_equal(sum_of(0, NULL), total - beyond());
-	sum_of(0x10000, &variance);
+	assert_int_equal(sum_of(0, NULL, NULL), total - beyond());
+	sum_of(0x10000, &variance, NULL);
 	assert_true(variance >= 81.0 * (double)MUCH * (double)MUCH);
 	pass_a_point(0x10000 * (CREMA_SHM_BYTE_STACKS + 5));
 	harness_end(&h);
 	harness_free(&h);
-	total = sum_of(0, NULL);
+	total = sum_of(0, NULL, NULL);
 	h = harness_begin();
 	task_slot(h.owner)->span = crema_shm->byte_stack[0].span;
 	pass_a_point(0x10000);
-	assert_true(sum_of(0, NULL) < total + 2 * MUCH);
+	assert_true(sum_of(0, NULL, NULL) < total + 2 * MUCH);
 	harness_end(&h);
 	harness_free(&h);
 }
@@ -201,7 +207,7 @@ static void test_an_earlier_gap(void **state)
 	t->byte_gap[CREMA_LINES_B_read] = MUCH;
 	t->byte_left[CREMA_LINES_B_read] = 1;
 	read_from(0x8000, 2);
-	assert_int_equal(sum_of(0x8000, &variance), MUCH);
+	assert_int_equal(sum_of(0x8000, &variance, NULL), MUCH);
 	assert_true(variance >= (double)MUCH * (double)MUCH);
 	harness_end(&h);
 	harness_free(&h);
@@ -278,7 +284,7 @@ static void test_rows_that_retire(void **state)
 	__atomic_store_n(&ended, true, __ATOMIC_RELEASE);
 	pthread_join(agent, NULL);
 	for (int i = 0; i < READERS; i++)
-		assert_int_equal(taken[i + 1] + sum_of(readers[i].stack, NULL),
+		assert_int_equal(taken[i + 1] + sum_of(readers[i].stack, NULL, NULL),
 				 readers[i].total - readers[i].beyond);
 	harness_end(&h);
 	harness_free(&h);
