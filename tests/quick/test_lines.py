@@ -113,7 +113,8 @@ def test_computing_is_told_from_waiting(run):
     assert run["stacks"]["own"]["cpu_seconds"] == pytest.approx(sum(cpu.values()), rel=0.2)
     for name in ("asleep", "locked"):
         other = sum(seconds[name].values()) - seconds[name]["sleep" if name == "asleep" else "lock_wait"]
-        assert other <= 0.2 * sum(seconds[name].values()), seconds[name]
+        # Once it is free to go on, a thread waits for a core: ten samples of that on a busy machine.
+        assert other <= 0.2 * sum(seconds[name].values()) + 0.1, seconds[name]
     for name in ("settle", "one", "two", "four"):
         assert seconds[name]["cpu"] + seconds[name]["runqueue_wait"] >= 0.9 * sum(seconds[name].values()), seconds[name]
 
