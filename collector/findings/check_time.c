@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_time.c - where the tasks' time went: counted ones, or all (facts_shown()). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
@@ -98,40 +99,41 @@ static void say_site(const struct report *r, struct draft *d, enum crema_time_id
 			    draft_name(d, frame_of(row)));
 }
 
-/* Threads of the run's workers on one host, and its cores. */
-static double threads_on(const struct report *r, const char *host, double *cores)
+static int by_host(const void *a, const void *b)
 {
-	const struct worker_track *t;
-	double threads = 0;
-	size_t i;
+	const struct worker_track *const *x = a, *const *y = b;
+	uintptr_t m = (uintptr_t)(*x)->worker->host, n = (uintptr_t)(*y)->worker->host;
 
-	for (i = 0, *cores = 0; i < r->facts->tracking->n; i++) {
-		t = &r->facts->tracking->v[i];
-		if (t->worker->host != host)
-			continue;
-		threads += value_number(t->cores, NULL);
-		*cores = value_number(t->worker->cores, NULL);
-	}
-	return threads;
+	return m < n ? -1 : m > n;
 }
 
 const char *fullest_host(const struct report *r, double *threads, double *cores)
 {
+	const struct tracking *tracking = r->facts->tracking;
+	const struct worker_track **track = calloc(tracking->n + 1, sizeof(void *));
 	const char *host, *worst = NULL;
 	double n, c;
-	size_t i;
+	size_t i, k;
 
 	*threads = 0;
 	*cores = 1;
-	for (i = 0; i < r->facts->tracking->n; i++) {
-		host = r->facts->tracking->v[i].worker->host;
-		n = threads_on(r, host, &c);
+	for (i = 0; track && i < tracking->n; i++)
+		track[i] = &tracking->v[i];
+	if (track)
+		qsort(track, tracking->n, sizeof(void *), by_host);
+	for (i = 0; track && i < tracking->n; i = k) {
+		host = track[i]->worker->host;
+		for (n = c = 0, k = i; k < tracking->n && track[k]->worker->host == host; k++) {
+			n += value_number(track[k]->cores, NULL);
+			c = value_number(track[k]->worker->cores, NULL);
+		}
 		if (host && c > 0 && n / c > *threads / *cores) {
 			worst = host;
 			*threads = n;
 			*cores = c;
 		}
 	}
+	free(track);
 	return worst;
 }
 

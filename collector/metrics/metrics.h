@@ -206,7 +206,7 @@ struct worker_track {
 	const struct worker *worker;
 	struct series memory, cpu;				  /* SAMPLE messages */
 	struct series limit, nthreads, executing, active, nbytes; /* probe */
-	struct series last_seen; /* at each moment: when the newest probe was taken */
+	struct series last_seen; /* at each tracking_moment(): when the newest probe was taken */
 	struct series occupancy, spilled;
 	struct value cores, memory_limit; /* the newest */
 	double peak_rss;		  /* including task starts and ends; NAN */
@@ -220,6 +220,9 @@ struct tracking {
 };
 /* Whether a sample of that time applies to the run. */
 bool tracking_has(const struct run *r, double time);
+/* The i-th moment at which all workers are looked at: each second (in a run above two hours 7,200
+ * times), and at its end; then NAN. */
+double tracking_moment(const struct run *r, size_t i);
 struct tracking *tracking_build(const struct run *run);
 void tracking_free(struct tracking *t);
 /* Time average by trapezoids; the value of a single point; NAN for none. */

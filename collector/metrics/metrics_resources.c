@@ -194,24 +194,17 @@ static double cpu_at(const struct facts *f, double t)
 	return threads > 0 ? executing / threads * 100 : (double)NAN;
 }
 
-/* A change in the number of workers has two points at the same moment: only one counts. */
-static bool is_moment(const struct series *s, size_t i)
-{
-	return !i || s->v[i].time > s->v[i - 1].time;
-}
-
 static void emit_timeline(const struct facts *f, const char *name, struct json *j,
 			  double (*at)(const struct facts *, double))
 {
-	const struct series *s = &f->tracking->workers;
-	double v;
+	double time, v;
 	size_t i;
 
 	emit_array(j, name);
-	for (i = 0; i < s->n; i++) {
-		v = at(f, s->v[i].time);
-		if (!isnan(v) && is_moment(s, i))
-			series_emit_point(j, s->v[i].time, "percent", value_real(v));
+	for (i = 0; !isnan(time = tracking_moment(f->run, i)); i++) {
+		v = at(f, time);
+		if (!isnan(v))
+			series_emit_point(j, time, "percent", value_real(v));
 	}
 	emit_end(j);
 }
@@ -228,14 +221,13 @@ void metric_cpu_utilization_percent(const struct facts *f, const char *name, str
 
 struct value metric_avg_cpu_utilization_percent(const struct facts *f)
 {
-	const struct series *s = &f->tracking->workers;
 	struct spread sum = {0};
-	double percent;
+	double time, percent;
 	size_t i;
 
-	for (i = 0; i < s->n; i++) {
-		percent = cpu_at(f, s->v[i].time);
-		if (is_moment(s, i) && !isnan(percent))
+	for (i = 0; !isnan(time = tracking_moment(f->run, i)); i++) {
+		percent = cpu_at(f, time);
+		if (!isnan(percent))
 			spread_add(&sum, value_real(percent));
 	}
 	return spread_mean(&sum);

@@ -144,19 +144,30 @@ static int track_tasks(const struct run *r, struct tracking *t)
 	return rc;
 }
 
-/* For each moment of the run until the worker left: the time of its last message. */
-static int track_last_seen(struct worker_track *t, const struct series *moments)
+static double grid_step(const struct run *r)
+{
+	return fmax(1, (r->to - r->from) / GRID_POINTS);
+}
+
+double tracking_moment(const struct run *r, size_t i)
+{
+	double step = grid_step(r), last = ceil((r->to - r->from) / step);
+
+	return (double)i <= last ? fmin(r->from + (double)i * step, r->to) : (double)NAN;
+}
+
+/* The time of the worker's last message, until it left. */
+static int track_last_seen(const struct run *r, struct worker_track *t)
 {
 	const struct worker *w = t->worker;
 	double end = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : (double)INFINITY, at;
 	size_t i, k = 0;
 	int rc = 0;
 
-	for (i = 0; i < moments->n && moments->v[i].time <= end && !rc; i++) {
-		at = moments->v[i].time;
+	for (i = 0; (at = tracking_moment(r, i)) <= end && !rc; i++) {
 		while (k < w->probes.n && w->probes.v[k].time <= at)
 			k++;
-		if (k && (!i || at > moments->v[i - 1].time))
+		if (k)
 			rc = add_point(&t->last_seen, at, w->probes.v[k - 1].time);
 	}
 	return rc;
@@ -179,7 +190,7 @@ static int by_time(const void *a, const void *b)
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));
-	double length = r->to - r->from, step = fmax(1, length / GRID_POINTS), t, end;
+	double step = grid_step(r), t, end;
 	size_t n = 0, i, k = 0;
 	int now = 0, rc = 0;
 
@@ -275,7 +286,7 @@ struct tracking *tracking_build(const struct run *run)
 	if (!isnan(run->from) && count_workers(run, &t->workers))
 		goto fail;
 	for (i = 0; i < t->n; i++) {
-		if (track_last_seen(&t->v[i], &t->workers))
+		if (track_last_seen(run, &t->v[i]))
 			goto fail;
 	}
 	if (!median_interval(t, &t->interval))

@@ -1040,7 +1040,7 @@ def test_frames_that_all_stacks_begin_with(page):
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "b0"; e.dispatchEvent(new Event("change")); })()""")
     drawn = page.texts("#chart-flame g.cell title")
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "all"; e.dispatchEvent(new Event("change")); })()""")
-    assert [text.splitlines()[0] for text in drawn if text.startswith("mine")] == ["mine (mine.py:1): 40.00 kB +- 98 B, 20.0 % (60 samples)"]
+    assert [text.splitlines()[0] for text in drawn if text.startswith("mine")] == ["mine (mine.py:1): 40.00 kB +- 111.2 B, 20.0 % (60 samples)"]
 
 
 CLIENT = {"imports": 5.0, "own code": 0.0, "building the graph": 68.0, "sending the graph": None, "steady state": 15.0, "rest": 2.0}
