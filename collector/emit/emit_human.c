@@ -40,7 +40,7 @@ static void put_short(double d, const char *unit, char *out)
 	double size = fabs(d);
 	int decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
 
-	if (size >= 99999.5) {
+	if (size >= 9999.5) {
 		put_count(d, out);
 		snprintf(out + strlen(out), HUMAN_BYTES - strlen(out), "%s", unit);
 	} else if (size > 0 && size < 0.0995) {
@@ -48,6 +48,14 @@ static void put_short(double d, const char *unit, char *out)
 	} else {
 		snprintf(out, HUMAN_BYTES, "%.*f%s", decimals, d, unit);
 	}
+}
+
+/* In the next larger unit from five digits on. */
+static void put_rate(double d, const char *unit, const char *larger, char *out)
+{
+	bool large = fabs(d) >= 9999.5;
+
+	put_short(large ? d / 1000 : d, large ? larger : unit, out);
 }
 
 static void put_bytes(double d, char *out)
@@ -109,13 +117,13 @@ static void put_number(double d, enum human as, char *out)
 			snprintf(out, HUMAN_BYTES, "%.1f %%", d);
 		break;
 	case AS_MBS:
-		put_short(d, " MB/s", out);
+		put_rate(d, " MB/s", " GB/s", out);
 		break;
 	case AS_GBPS:
 		put_short(d, " Gbit/s", out);
 		break;
 	case AS_KHZ:
-		put_short(d, " kHz", out);
+		put_rate(d, " kHz", " MHz", out);
 		break;
 	case AS_HZ:
 		put_short(d, " Hz", out);

@@ -47,7 +47,7 @@ static void put_what(const struct report *r, struct sink *s)
 		add(line, sizeof(line), ", %zu running", r->run->running);
 	if (!f->wasted.attempts && !r->run->running)
 		add(line, sizeof(line), ", none failed");
-	add(line, sizeof(line), "; %zu worker%s", n, plural(n));
+	add(line, sizeof(line), "; %s worker%s", human(value_uint(n), AS_COUNT, number), plural(n));
 	if (threads.type != VALUE_NULL)
 		add(line, sizeof(line), ", %s thread%s%s", human(threads, AS_IS, number),
 		    value_number(threads, NULL) == 1 ? "" : "s", n == 1 ? "" : " each");

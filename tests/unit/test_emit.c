@@ -217,6 +217,11 @@ static void test_human_units(void **state)
 	check_human(value_real(-0.5), AS_SECONDS, "-500.0 ms");
 	check_human(value_real(125), AS_SECONDS, "2 m 05.0 s");
 	check_human(value_real(7260), AS_SECONDS, "2 h 01 m");
+	check_human(value_real(9999.4), AS_KHZ, "9999 kHz");
+	check_human(value_real(244080), AS_KHZ, "244.1 MHz");
+	check_human(value_real(9999.5), AS_MBS, "10.00 GB/s");
+	check_human(value_real(9999.4), AS_IS, "9999");
+	check_human(value_real(38830.7), AS_IS, "38,831");
 	check_human(value_real(46.94), AS_PERCENT, "46.9 %");
 	check_human(value_real(-0.04), AS_PERCENT, "0.0 %");
 	check_human(value_real(-0.06), AS_PERCENT, "-0.1 %");

@@ -365,8 +365,8 @@ static const struct expected by_hand[] = {
 	{"memory_pressure", 1},
 	{"concurrent_runs", 0},
 	{"spilled_bytes", 100 + 25},
-	/* at 0.6 s A uses 0 of 2; at 1.0 and 1.2 s A 1 of 2 and B 1 of 1: 2 of 3 */
-	{"avg_cpu_utilization_percent", (0 + 200 / 3.0 + 200 / 3.0) / 3},
+	/* at 1.0 and 1.2 s A uses 1 of 2 and B 1 of 1: 2 of 3; at 0 s nothing is known */
+	{"avg_cpu_utilization_percent", 200 / 3.0},
 	{"avg_worker_cpu_percent", (50 + 70 + 30) / 3.0},
 	{"worker_tracking_interval", 1},
 	/* 37 - 30 on one host and 201 - 200 on the other, times feed_host()'s factors; the busiest
