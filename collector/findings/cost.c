@@ -137,9 +137,9 @@ int costs_build(struct costs *c, const struct run *run)
 	free(end);
 	if (rc)
 		return rc;
+	classify(c); /* in the run's order: that of addresses differs, and so would the last digits */
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), by_attempt);
-	classify(c);
 	return 0;
 }
 
