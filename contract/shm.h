@@ -436,7 +436,7 @@ struct crema_probe_text {
 	 CREMA_SHM_COLUMNS * sizeof(struct crema_column) +                                         \
 	 CREMA_SHM_FILESYSTEMS * sizeof(struct crema_filesystem) +                                 \
 	 CREMA_SHM_STRING_INDEX * sizeof(uint32_t) + CREMA_SHM_STRINGS +                           \
-	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 4096)
+	 2 * sizeof(struct crema_probe_text) + sizeof(struct crema_totals) + 1024)
 /* Tasks get the rest: a new counter takes 40 of 2,600 slots, and nothing needs tuning. */
 #define CREMA_SHM_TASKS                                                                            \
 	((uint32_t)((CREMA_SHM_BYTES - CREMA_SHM_OTHERS) /                                         \

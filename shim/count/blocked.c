@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "shim/count/byte_sample.h"
 #include "shim/count/task.h"
 #include "shim/libc/real.h"
 #include "shim/libc/sys.h"
@@ -223,11 +224,13 @@ void blocked_take(struct crema_thread *t, int time_id, uint64_t waited_ns,
 	struct crema_task *task = task_slot(t->owner);
 	struct crema_stack *s;
 	int saved = errno;
+	uint64_t python;
 
 	if (!task)
 		return;
 	ADD(&crema_shm->blocked.calls[time_id], 1);
 	ADD(&crema_shm->blocked.ns[time_id], waited_ns);
+	python = byte_sample_wait(t, time_id, waited_ns);
 	s = claim();
 	if (!s)
 		return;
@@ -239,6 +242,7 @@ void blocked_take(struct crema_thread *t, int time_id, uint64_t waited_ns,
 	s->tid = t->tid;
 	s->prefix = task->prefix;
 	s->span = task->span;
+	s->python = python;
 	describe(s, on);
 	s->depth = unwind(s->address);
 	__atomic_store_n(&s->state, 2, __ATOMIC_RELEASE);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blocked.h - the native call stacks of long waits.
+ * blocked.h - the call stacks of long waits.
  *
  * A wait of a task that was longer than CREMA_BLOCKED_MS leaves a record: its class, its length,
  * its file or peer, and the return addresses that led to it. The record is made after the call has
  * returned, where the call's wait is charged, so a call that does not block pays nothing. If no
- * record is free, the wait is only counted.
+ * record is free, the wait is only counted. Each long wait, with a record or without, is added to
+ * the row of its Python stack (byte_sample.h), which the record names.
  *
  * The addresses come from libunwind, opened with dlopen(RTLD_LOCAL) when the worker starts and
  * never linked: otherwise every C++ exception of the process would unwind through it. It validates

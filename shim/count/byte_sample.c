@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* byte_sample.c - points on the way of bytes, and the stacks that pass them. */
+/* byte_sample.c - points on the way of bytes and long waits, and the stacks that pass them. */
 #include "shim/count/byte_sample.h"
 
 #include <string.h>
@@ -137,16 +137,27 @@ uint32_t byte_sample_submitter(uint32_t number)
 
 /* Rows: one for each stack of a kind of task */
 
-/* A sample of a task's bytes. */
+/* A sample of a task's bytes, or a long wait. */
 struct sample {
 	const struct crema_task *task;
 	enum crema_lines_byte kind;
-	uint64_t bytes, spread;
-	uint32_t pool;
+	uint64_t bytes, spread, waited_ns;
+	uint8_t pool, wait, full; /* as the row's */
+};
+
+/* A stack on its way into a row. */
+struct taken {
+	struct crema_py_frame frame[CREMA_BYTE_DEPTH];
+	uint32_t depth, cut;
 };
 
 static void put(struct crema_byte_stack *s, const struct sample *of)
 {
+	if (of->wait) {
+		ADD(&s->waited_ns, of->waited_ns);
+		ADD(&s->waits, 1);
+		return;
+	}
 	ADD(&s->samples[of->kind], 1);
 	ADD(&s->bytes[of->kind], of->bytes);
 	ADD(&s->variance[of->kind], (of->spread >> 10) * (of->spread >> 10));
@@ -175,44 +186,68 @@ static int add_to_known(uint64_t hash, const struct sample *of)
 	return 0;
 }
 
-static struct crema_byte_stack *claim(void)
+static struct crema_byte_stack *claim(int full)
 {
-	for (uint32_t i = 0; i < CREMA_SHM_BYTE_STACKS; i++)
+	uint32_t spare = CREMA_SHM_BYTE_STACKS - CREMA_SHM_BYTE_STACKS_OTHER;
+	uint32_t end = full ? CREMA_SHM_BYTE_STACKS : spare;
+
+	for (uint32_t i = full ? spare : 0; i < end; i++)
 		if (row_claim(&crema_shm->byte_stack[i].state))
 			return &crema_shm->byte_stack[i];
 	return NULL;
 }
 
-/* 0: there is no room for another stack. */
-static int record(const struct crema_thread *t, const struct sample *of,
-		  const struct byte_request *request)
+/* Returns the row's hash; 0: there is no room for another stack. */
+static uint64_t record(const struct sample *of, const struct taken *stack)
 {
 	const struct crema_task *task = of->task;
-	struct crema_py_frame frame[CREMA_BYTE_DEPTH];
+	uint64_t hash = hash_of(stack->frame, stack->depth);
 	struct crema_byte_stack *s;
-	uint32_t cut = 0, depth = request ? append(request->stack, frame, 0, &cut)
-					  : whole_stack(t, frame, &cut);
-	uint64_t hash = hash_of(frame, depth);
 
 	hash ^= ((uint64_t)task->span << 32 | task->prefix) * UINT64_C(0xc2b2ae3d27d4eb4f);
-	hash ^= ((uint64_t)task->dataset << 1 | of->pool) * UINT64_C(0x165667b19e3779f9);
+	hash ^= ((uint64_t)of->wait << 40 | (uint64_t)of->full << 34 |
+		 (uint64_t)task->dataset << 1 | of->pool) *
+		UINT64_C(0x165667b19e3779f9);
 	hash |= 1;
 	if (add_to_known(hash, of))
-		return 1;
-	s = claim();
+		return hash;
+	s = claim(of->full);
 	if (!s)
 		return 0;
 	s->span = task->span;
 	s->prefix = task->prefix;
 	s->dataset = task->dataset;
 	s->pool = of->pool;
-	s->depth = depth;
-	s->cut = cut;
-	memcpy(s->frame, frame, depth * sizeof(*frame));
+	s->wait = of->wait;
+	s->full = of->full;
+	s->depth = (uint16_t)stack->depth;
+	s->cut = stack->cut != 0;
+	memcpy(s->frame, stack->frame, stack->depth * sizeof(*stack->frame));
 	STORE(&crema_shm->byte_stack_hash[s - crema_shm->byte_stack], hash);
 	put(s, of);
 	__atomic_store_n(&s->state, 2, __ATOMIC_SEQ_CST);
-	return 1;
+	return hash;
+}
+
+uint64_t byte_sample_wait(const struct crema_thread *t, int time_id, uint64_t waited_ns)
+{
+	struct sample of = {.task = task_slot(t->owner),
+			    .pool = t->is_pool != 0,
+			    .wait = (uint8_t)(time_id + 1),
+			    .waited_ns = waited_ns};
+	struct taken stack;
+	uint64_t hash;
+
+	if (!of.task)
+		return 0;
+	stack.depth = whole_stack(t, stack.frame, &stack.cut);
+	hash = record(&of, &stack);
+	if (hash)
+		return stack.depth ? hash : 0;
+	stack.depth = stack.cut = 0;
+	of.full = 1;
+	record(&of, &stack);
+	return 0;
 }
 
 /* Points */
@@ -239,6 +274,7 @@ static uint64_t interval_of(enum crema_lines_byte kind)
 static void sample(const struct crema_thread *t, struct sample *of,
 		   const struct byte_request *request)
 {
+	struct taken stack;
 	uint32_t owner;
 	uint64_t late;
 
@@ -246,13 +282,16 @@ static void sample(const struct crema_thread *t, struct sample *of,
 		request = NULL;
 	owner = request ? task_ref_name(request->task) : t->owner;
 	of->task = task_slot(owner);
-	of->pool = request ? 1 : t->is_pool;
+	of->pool = request || t->is_pool;
 	if (of->task) {
 		late = points[of->kind].attempt == of->task->attempt ? points[of->kind].late : 0;
 		of->spread = late > of->spread ? late : of->spread;
 		of->bytes += late;
 		points[of->kind].attempt = of->task->attempt;
-		points[of->kind].late = record(t, of, request) ? 0 : of->bytes;
+		stack.cut = 0;
+		stack.depth = request ? append(request->stack, stack.frame, 0, &stack.cut)
+				      : whole_stack(t, stack.frame, &stack.cut);
+		points[of->kind].late = record(of, &stack) ? 0 : of->bytes;
 	}
 	if (request)
 		task_unref(owner);

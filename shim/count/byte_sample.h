@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * byte_sample.h - which Python stacks read and receive bytes: samples by the byte.
+ * byte_sample.h - which Python stacks read and receive bytes: samples by the byte; and which wait
+ * long.
  *
  * On the way of each thread's bytes lie points at irregular distances, the further the faster its
  * bytes come. A call that passes points is a sample: the row of its stack and kind of task gets the
@@ -13,6 +14,9 @@
  *
  * If no row is free, the task's next sample stands for these bytes, too, and its spread is as wide;
  * at the task's end they are lost. Readers know the exact number of bytes, and show the difference.
+ *
+ * Each wait longer than the threshold (blocked.h) is added to the row of its stack and class; if no
+ * row is free, to one of the spare rows, which have no stack.
  *
  * Any thread; no lock, no allocation, no system call, errno untouched.
  */
@@ -35,6 +39,9 @@ struct byte_request {
 /* of: NULL: t's own task, and stack. */
 void byte_sample_take(struct crema_thread *t, enum crema_lines_byte kind, uint64_t bytes,
 		      const struct byte_request *of);
+
+/* A long wait of t's task has ended. Returns the hash of the row with its stack; 0: none. */
+uint64_t byte_sample_wait(const struct crema_thread *t, int time_id, uint64_t waited_ns);
 
 /* t has read or received these bytes. */
 static inline void byte_sample(struct crema_thread *t, enum crema_lines_byte kind, uint64_t bytes,

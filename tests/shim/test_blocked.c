@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "shim/count/blocked.h"
+#include "shim/count/byte_sample.h"
 #include "shim/libc/real.h"
 #include "shim/libc/sys.h"
 
@@ -65,6 +66,48 @@ __attribute__((noinline)) static int sleeper(long ms)
 static int is_in(uint64_t address, int (*function)(long))
 {
 	return address - (uint64_t)(uintptr_t)function < 256;
+}
+
+static uint32_t walk(struct crema_py_frame *frame, uint32_t most, uint32_t *cut)
+{
+	assert_true(most > 1);
+	*cut = 1;
+	frame[0] = (struct crema_py_frame){0x1230, 4, 5};
+	frame[1] = (struct crema_py_frame){0x4560, 7, 8};
+	return 2;
+}
+
+/* The record names the row of the Python stack. */
+static void a_long_wait_has_its_python_frames(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_stack *r = NULL;
+	uint32_t at = 0;
+
+	(void)state;
+	free_records();
+	byte_sample_walk = walk;
+	sleeper(3);
+	byte_sample_walk = NULL;
+	assert_int_equal(records(&r), 1);
+	while (at < CREMA_SHM_BYTE_STACKS && crema_shm->byte_stack_hash[at] != r->python)
+		at++;
+	assert_in_range(at, 0, CREMA_SHM_BYTE_STACKS - 1);
+	assert_true(r->python);
+	assert_int_equal(crema_shm->byte_stack[at].state, 2);
+	assert_int_equal(crema_shm->byte_stack[at].wait, CREMA_T_sleep + 1);
+	assert_int_equal(crema_shm->byte_stack[at].waits, 1);
+	assert_int_equal(crema_shm->byte_stack[at].waited_ns, r->waited_ns);
+	assert_int_equal(crema_shm->byte_stack[at].depth, 2);
+	assert_int_equal(crema_shm->byte_stack[at].cut, 1);
+	assert_int_equal(crema_shm->byte_stack[at].frame[1].code, 0x4560);
+	free_records();
+	sleeper(3); /* without an interpreter */
+	assert_int_equal(records(&r), 1);
+	assert_int_equal(r->python, 0);
+	free_records();
+	harness_end(&h);
+	harness_free(&h);
 }
 
 static void a_long_wait_leaves_its_stack(void **state)
@@ -544,6 +587,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_long_wait_leaves_its_stack),
+		cmocka_unit_test(a_long_wait_has_its_python_frames),
 		cmocka_unit_test(waits_for_the_interpreter_add_up),
 		cmocka_unit_test(a_slow_read_leaves_its_stack),
 		cmocka_unit_test(a_slow_answer_names_its_server),

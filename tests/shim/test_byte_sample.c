@@ -194,6 +194,109 @@ static void test_a_full_table(void **state)
 	harness_free(&h);
 }
 
+static struct harness_task task_of(uint32_t span)
+{
+	struct harness_task h = harness_begin();
+
+	task_slot(h.owner)->span = span;
+	task_slot(h.owner)->prefix = 44;
+	return h;
+}
+
+static uint64_t wait_from(uint64_t from, int time_id, uint64_t ns)
+{
+	uint64_t hash;
+
+	stack = from;
+	errno = 77;
+	hash = byte_sample_wait(thread_self(), time_id, ns);
+	assert_int_equal(errno, 77);
+	return hash;
+}
+
+/* Each long wait is in the row of its stack and class, which has no bytes; also if the agent takes
+ * no samples. */
+static void test_long_waits(void **state)
+{
+	struct harness_task h;
+	uint64_t hash[3];
+	uint32_t rows = 0;
+
+	(void)state;
+	clear();
+	crema_shm->byte_samples = 0;
+	assert_int_equal(wait_from(0x1000, CREMA_T_sleep, 7), 0); /* no task */
+	h = task_of(40);
+	hash[0] = wait_from(0x1000, CREMA_T_sleep, 100);
+	hash[1] = wait_from(0x1000, CREMA_T_lock_wait, 20);
+	hash[2] = wait_from(0x2000, CREMA_T_sleep, 3);
+	assert_int_equal(wait_from(0x1000, CREMA_T_sleep, 1000), hash[0]);
+	assert_true(hash[0] && hash[1] && hash[2]);
+	assert_true(hash[0] != hash[1] && hash[0] != hash[2] && hash[1] != hash[2]);
+	crema_shm->byte_samples = 1;
+	pass_a_point(0x1000);
+	for (uint32_t i = 0; i < CREMA_SHM_BYTE_STACKS; i++) {
+		const struct crema_byte_stack *s = &crema_shm->byte_stack[i];
+		int at = crema_shm->byte_stack_hash[i] == hash[0]   ? 0
+			 : crema_shm->byte_stack_hash[i] == hash[1] ? 1
+								    : 2;
+
+		if (!s->state || !s->wait) {
+			assert_int_equal(s->waits, 0);
+			continue;
+		}
+		rows++;
+		assert_int_equal(crema_shm->byte_stack_hash[i], hash[at]);
+		assert_int_equal(s->wait, (at == 1 ? CREMA_T_lock_wait : CREMA_T_sleep) + 1);
+		assert_int_equal(s->waits, at ? 1 : 2);
+		assert_int_equal(s->waited_ns, at == 0 ? 1100 : at == 1 ? 20 : 3);
+		assert_int_equal(s->frame[0].code, at == 2 ? 0x2000 : 0x1000);
+		assert_int_equal(s->depth, DEPTH);
+		assert_int_equal(s->span, 40);
+		assert_int_equal(s->prefix, 44);
+		assert_int_equal(s->full, 0);
+		assert_int_equal(s->bytes[CREMA_LINES_B_read], 0);
+	}
+	assert_int_equal(rows, 3);
+	harness_end(&h);
+	harness_free(&h);
+}
+
+/* What finds no room has no stack, but its class, span and time; bytes leave these rows free. */
+static void test_more_long_waits_than_rows(void **state)
+{
+	enum { ROOM = CREMA_SHM_BYTE_STACKS - CREMA_SHM_BYTE_STACKS_OTHER, MORE = 30 };
+	uint64_t waits[2] = {0}, ns[2] = {0};
+	struct harness_task h;
+
+	(void)state;
+	clear();
+	h = task_of(40);
+	for (uint64_t i = 0; i < ROOM; i++)
+		pass_a_point(0x10000 * (i + 1));
+	pass_a_point(0x10000 * (ROOM + 1));
+	for (uint64_t i = 0; i < MORE; i++)
+		assert_int_equal(
+			wait_from(0x10000 * i, i & 1 ? CREMA_T_sleep : CREMA_T_gil_wait, i), 0);
+	for (uint32_t i = 0; i < CREMA_SHM_BYTE_STACKS; i++) {
+		const struct crema_byte_stack *s = &crema_shm->byte_stack[i];
+
+		assert_int_equal(s->full, i >= ROOM && s->state);
+		if (!s->full)
+			continue;
+		assert_int_equal(s->span, 40);
+		assert_int_equal(s->depth, 0);
+		waits[s->wait == CREMA_T_sleep + 1] += s->waits;
+		ns[s->wait == CREMA_T_sleep + 1] += s->waited_ns;
+	}
+	assert_int_equal(waits[0], MORE / 2);
+	assert_int_equal(waits[1], MORE / 2);
+	assert_int_equal(ns[0], MORE / 2 * (MORE / 2 - 1));
+	assert_int_equal(ns[1], MORE / 2 * (MORE / 2));
+	harness_end(&h);
+	harness_free(&h);
+}
+
 /* A gap from when bytes came fast makes the error of the call that ends it as wide. */
 static void test_an_earlier_gap(void **state)
 {
@@ -363,9 +466,14 @@ static void test_submitters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sums_by_stack),	 cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_an_earlier_gap),	 cmocka_unit_test(test_a_full_table),
-		cmocka_unit_test(test_rows_that_retire), cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_sums_by_stack),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_an_earlier_gap),
+		cmocka_unit_test(test_a_full_table),
+		cmocka_unit_test(test_long_waits),
+		cmocka_unit_test(test_more_long_waits_than_rows),
+		cmocka_unit_test(test_rows_that_retire),
+		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_submitters),
 	};
 	const char *path = harness_file("byte_sample.data", SIZE);
