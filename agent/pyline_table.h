@@ -49,11 +49,16 @@ struct pyline_row {
 	uint32_t first; /* of its frames */
 	uint32_t cut;	/* samples that lack inner frames */
 	bool changed;	/* since it was sent */
+	bool told;	/* it was sent for a STACK message that names it */
+	bool outer_cut; /* outermost frames are missing */
 	uint32_t samples[PYLINE_CLASSES];
 	uint64_t ns[PYLINE_CLASSES];
 	uint64_t clock_cpu_ns, clock_runqueue_ns; /* of what is in ns[CREMA_T_cpu] */
 	uint32_t held_samples; /* samples of threads that waited for the lock while it held it */
 	uint64_t held_ns;      /* the time that these stand for */
+	/* Waits longer than the threshold, exact (pylines_bytes.c). */
+	uint32_t waits[CREMA_TIMES];
+	uint64_t waited_ns[CREMA_TIMES];
 	/* Samples by the byte (pylines_bytes.c), by enum crema_lines_byte. */
 	uint32_t byte_samples[CREMA_LINES_BYTES];
 	uint64_t bytes[CREMA_LINES_BYTES];

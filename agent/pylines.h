@@ -15,8 +15,8 @@
  * gets the time, if the lock has not changed hands between the samples of both threads
  * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples.
  *
- * What tasks read and received is sampled by the byte, by the shim with the thread's stack; here
- * the samples are added to the same rows (pylines_bytes.c).
+ * What tasks read and received is sampled by the byte, and each long wait is counted, by the shim
+ * with the thread's stack; here these are added to the same rows (pylines_bytes.c).
  *
  * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
  * when none does. When the table is full all of it is sent and a new one begins. One thread.
@@ -93,11 +93,16 @@ struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint6
 /* The same: a thread waits on that condition variable; and once all threads were sampled. */
 void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
 void pylines_blame(struct pylines *l);
-/* The row of a stack that the shim recorded. */
+/* The row of a stack that the shim recorded. like->why: the reason if there are no frames. */
 struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 				    const struct crema_py_frame *recorded, size_t n);
-/* Takes the shim's samples by the byte. The worker may have ended. */
+/* Takes the shim's samples by the byte and its long waits. The worker may have ended. */
 void pylines_bytes(struct pylines *l);
+/* The row of the shim's stack with that hash, which is sent first if it was not yet. NULL: it has
+ * no places. */
+const struct pyline_row *pylines_named(struct pylines *l, uint64_t hash, uint64_t boot_ns);
+/* Sends this row. */
+void pylines_send_row(struct pylines *l, struct pyline_row *r, uint64_t boot_ns);
 /* All rows are sent again. */
 void pylines_forget(struct pylines *l);
 /* Sends what there is to send. `last`: the worker has ended; sends all that was not sent. */

@@ -98,6 +98,25 @@ static void pack_bytes(msgpack_packer *pk, const struct pyline_row *r)
 	}
 }
 
+/* By class; classes without long waits are left out, and so are the maps if no class has any. */
+static void pack_waits(msgpack_packer *pk, const struct pyline_row *r)
+{
+	static const char *const maps[] = {"waits", "waited_ns"};
+	bool any = false;
+	size_t map;
+
+	for (unsigned int i = 0; i < CREMA_TIMES; i++)
+		any = any || r->waits[i] || r->waited_ns[i];
+	for (unsigned int k = 0; k < sizeof(maps) / sizeof(*maps) && any; k++) {
+		pack_text(pk, maps[k]);
+		map = pack_map_begin(pk);
+		for (unsigned int i = 0; i < CREMA_TIMES; i++)
+			if (r->waits[i] || r->waited_ns[i])
+				pack_kv_u64(pk, row_times[i].id, k ? r->waited_ns[i] : r->waits[i]);
+		pack_map_end(pk, map);
+	}
+}
+
 static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct message *m,
 		     uint32_t number)
 {
@@ -125,6 +144,8 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 		pack_kv_u64(pk, "held_ns", r->held_ns);
 	}
 	pack_bytes(pk, r);
+	pack_waits(pk, r);
+	pack_kv_true(pk, "outer_cut", r->outer_cut);
 	pack_text(pk, "frames");
 	pack_array(pk, r->depth);
 	for (uint32_t i = 0; i < r->depth; i++)
@@ -176,10 +197,22 @@ static bool gather(struct pylines *l, struct message *m)
 	return m->rows != 0;
 }
 
+void pylines_send_row(struct pylines *l, struct pyline_row *r, uint64_t boot_ns)
+{
+	static struct message m; /* one thread */
+
+	m.rows = 1;
+	m.row[0] = (uint16_t)(r - l->table->row);
+	name_places(l->table, &m);
+	send_message(l, &m, true, boot_ns);
+}
+
 void pylines_forget(struct pylines *l)
 {
-	for (uint32_t i = 0; l->table && i < l->table->rows; i++)
+	for (uint32_t i = 0; l->table && i < l->table->rows; i++) {
 		l->table->row[i].changed = true;
+		l->table->row[i].told = false;
+	}
 	l->unsent = true;
 }
 

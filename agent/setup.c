@@ -209,7 +209,7 @@ int agent_init(struct agent *a, const struct agent_options *o)
 	open_outbox(a);
 	a->outbox.dropped = __atomic_load_n(&a->view.shm->agent_dropped, __ATOMIC_ACQUIRE);
 	rows_init(&a->rows, &a->view, &a->outbox, &a->kinds);
-	stacks_init(&a->stacks, &a->view, &a->outbox, o->pid);
+	stacks_init(&a->stacks, &a->view, &a->outbox, &a->lines, o->pid);
 	sampler_init(&a->sampler, &a->view, &a->outbox, o->pid, o->collector);
 	a->rows.note = a->sampler.heap.note;
 	pylines_init(&a->lines, &a->view, &a->outbox, o->pid);

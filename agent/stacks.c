@@ -10,11 +10,13 @@
 #include "agent/redact.h"
 #include "common/task.h"
 
-void stacks_init(struct stacks *s, const struct view *v, struct outbox *out, int pid)
+void stacks_init(struct stacks *s, const struct view *v, struct outbox *out, struct pylines *lines,
+		 int pid)
 {
 	memset(s, 0, sizeof(*s));
 	s->view = v;
 	s->out = out;
+	s->lines = lines;
 	s->pid = pid;
 }
 
@@ -79,10 +81,12 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
 	struct text named = view_text(s->view, r->file), file = redact_file(s->view->redact, named);
 	struct located frame[CREMA_STACK_DEPTH];
+	const struct pyline_row *python;
 	msgpack_packer *pk;
 	char peer[64];
 
 	find_frames(s, r, frame);
+	python = s->lines ? pylines_named(s->lines, r->python, r->end_boot_ns) : NULL;
 	pk = outbox_begin_map(s->out, OUTBOX_RECORD, CREMA_MSG_STACK);
 	pack_kv_u64(pk, "number", r->number);
 	pack_kv_u64(pk, "attempt", r->attempt);
@@ -105,6 +109,10 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 	for (uint32_t i = 0; i < r->depth; i++) {
 		pack_u64(pk, frame[i].module);
 		pack_u64(pk, frame[i].place);
+	}
+	if (python) {
+		pack_kv_u64(pk, "lines_table", s->lines->table_id);
+		pack_kv_u64(pk, "lines_row", (uint64_t)(python - s->lines->table->row));
 	}
 	outbox_end_map(s->out, OUTBOX_RECORD);
 }

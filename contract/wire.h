@@ -32,7 +32,9 @@
  * docs/wire.md as tables. MODULE map: id (of path and build id), path, build_id (hex or nil). STACK
  * map: number (from 0 over the worker's lifetime), attempt, tid, end_boot_ns, wait (time name),
  * waited_ns, on ("file"|"socket"|"other"|nil), file, peer, prefix, span, "frames": [module id,
- * offset in its file, ...] innermost first; module id 0: in no file, the offset is the address.
+ * offset in its file, ...] innermost first; module id 0: in no file, the offset is the address;
+ * lines_table and lines_row: the table and number of the row of LINES that has its Python frames,
+ * sent before it; absent: unknown.
  * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
  * tasks_in_flight.
  */

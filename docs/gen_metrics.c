@@ -69,8 +69,7 @@ static const struct {
 	{"`custom_metrics`", "`crema.metric(name, value)`: count, sum, smallest, largest and last "
 			     "value; roastcoffea's record_metric "
 			     "and track_bytes as well"},
-	{"`blocking`", "native call stacks of long waits. py-spy and memray work together with "
-		       "crema if you need Python functions"},
+	{"`blocking`", "native and Python call stacks of long waits, with the line of your code"},
 	{"`workers`, `files`, `codecs`, `servers`, `findings`",
 	 "one row each; `files` has the file system and storage of a file, `servers` the scheme "
 	 "(root, http, https, tcp)"},

@@ -161,7 +161,10 @@ int main(void)
 	PUT("Bytes of LINES",
 	    "Keys of a row's maps `byte_samples`, `bytes` and `byte_variance` (bytes squared), "
 	    "which "
-	    "are absent without samples.",
+	    "are absent without samples. Its maps `waits` and `waited_ns` (number and time of long "
+	    "waits, by "
+	    "class, exact) are absent without long waits. `outer_cut`: outermost frames are "
+	    "missing.",
 	    "| name | column | meaning |\n|---|---|---|", lines_bytes);
 	PUT("DOING",
 	    "The map has `boot_ns`, `rows` with these, and `cut`, the number of rows left out. The "

@@ -130,6 +130,17 @@ static void take_bytes(const msgpack_object *map, struct line_numbers *n)
 	}
 }
 
+static void take_waits(const msgpack_object *map, struct line_numbers *n)
+{
+	const msgpack_object *waits = get(map, "waits"), *ns = get(map, "waited_ns");
+
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		n->waits[i] = get_u64(waits, row_times[i].id, 0);
+		n->waited_ns[i] = get_u64(ns, row_times[i].id, 0);
+	}
+}
+
+/* Larger in a newer message. */
 static uint64_t sum_of(const struct line_numbers *n)
 {
 	uint64_t sum = n->held_samples;
@@ -138,6 +149,8 @@ static uint64_t sum_of(const struct line_numbers *n)
 		sum += n->samples[i];
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		sum += n->byte_samples[i];
+	for (unsigned int i = 0; i < CREMA_TIMES; i++)
+		sum += n->waits[i] + n->waited_ns[i];
 	return sum;
 }
 
@@ -146,6 +159,20 @@ static bool same_row(const void *item, const void *key)
 	const struct line_stack *a = item, *b = key;
 
 	return a->worker == b->worker && a->table == b->table && a->number == b->number;
+}
+
+static uint64_t row_hash(const struct line_stack *row)
+{
+	return hash_pair(hash_bytes(13, row->worker->id, sizeof(row->worker->id)),
+			 hash_pair(row->table, row->number));
+}
+
+const struct line_stack *model_line_stack(const struct model *m, struct worker *w, uint64_t table,
+					  uint64_t number)
+{
+	const struct line_stack key = {.worker = w, .table = table, .number = number};
+
+	return table_find(&m->lines.row_table, row_hash(&key), same_row, &key);
 }
 
 static int take_row(struct model *m, const struct line_stack *like, const msgpack_object *map,
@@ -165,6 +192,7 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 	}
 	key.pool = pool->via.boolean;
 	key.outside = get_true(map, "outside");
+	key.outer_cut = get_true(map, "outer_cut");
 	key.prefix = model_text(m, get_text(map, "prefix"));
 	key.dataset = map_text(m, map, "dataset");
 	key.why = model_text(m, get_text(map, "why"));
@@ -174,10 +202,10 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 	key.n.held_samples = get_u64(map, "held_samples", 0);
 	key.n.held_ns = get_u64(map, "held_ns", 0);
 	take_bytes(map, &key.n);
+	take_waits(map, &key.n);
 	take_classes(get(map, "samples"), key.n.samples);
 	take_classes(get(map, "ns"), key.n.ns);
-	hash = hash_pair(hash_bytes(13, key.worker->id, sizeof(key.worker->id)),
-			 hash_pair(key.table, key.number));
+	hash = row_hash(&key);
 	row = table_find(&m->lines.row_table, hash, same_row, &key);
 	if (row) {
 		if (sum_of(&key.n) > sum_of(&row->n))

@@ -42,6 +42,8 @@ struct line_numbers {
 	/* Samples by the byte, by enum crema_lines_byte. */
 	uint64_t byte_samples[CREMA_LINES_BYTES], bytes[CREMA_LINES_BYTES];
 	double byte_variance[CREMA_LINES_BYTES]; /* bytes squared */
+	/* Waits longer than the threshold, exact. */
+	uint64_t waits[CREMA_TIMES], waited_ns[CREMA_TIMES];
 };
 
 struct line_stack {
@@ -51,7 +53,8 @@ struct line_stack {
 	const char *dataset; /* NULL: none, or unknown when it was sampled */
 	const char *why;     /* why there are no places; NULL: there are */
 	bool pool;
-	bool outside; /* of a thread without a task: only held_* counts */
+	bool outside;	/* of a thread without a task: only held_* counts */
+	bool outer_cut; /* outermost places are missing */
 	const struct line_list *list;
 	struct line_numbers n;
 };
@@ -75,6 +78,9 @@ struct lines_model {
 struct model;
 struct worker;
 int model_feed_lines(struct model *m, struct worker *w, const msgpack_object *map);
+/* NULL: unknown */
+const struct line_stack *model_line_stack(const struct model *m, struct worker *w, uint64_t table,
+					  uint64_t number);
 void model_lines_release(struct lines_model *l);
 
 #endif

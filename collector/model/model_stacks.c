@@ -83,6 +83,7 @@ static bool same_site(const void *item, const void *key)
 
 	return a->span == b->span && a->prefix == b->prefix && a->file == b->file &&
 	       a->peer == b->peer && a->on == b->on && a->wait == b->wait && a->depth == b->depth &&
+	       a->python == b->python && a->python_cut == b->python_cut &&
 	       !memcmp(a->frame, b->frame, a->depth * sizeof(*a->frame));
 }
 
@@ -94,6 +95,7 @@ static struct site *site_of(struct model *m, const struct site *key)
 
 	hash = hash_pair(hash, (uintptr_t)key->prefix ^ (uintptr_t)key->span * 3);
 	hash = hash_pair(hash, (uintptr_t)key->file ^ (uintptr_t)key->peer ^ key->wait);
+	hash = hash_pair(hash, (uintptr_t)key->python);
 	s = table_find(&m->site_table, hash, same_site, key);
 	if (s || m->sites.n >= MODEL_SITES)
 		return s;
@@ -107,6 +109,20 @@ static struct site *site_of(struct model *m, const struct site *key)
 	memcpy(frame, key->frame, key->depth * sizeof(*frame));
 	s->frame = frame;
 	return s;
+}
+
+static void take_python(const struct model *m, struct worker *w, const msgpack_object *map,
+			struct site *key)
+{
+	const struct line_stack *row;
+	uint64_t table, number;
+
+	if (!object_u64(get(map, "lines_table"), &table) ||
+	    !object_u64(get(map, "lines_row"), &number))
+		return;
+	row = model_line_stack(m, w, table, number);
+	key->python = row ? row->list : NULL;
+	key->python_cut = row && row->outer_cut;
 }
 
 int model_feed_stack(struct model *m, struct worker *w, const msgpack_object *map)
@@ -135,6 +151,7 @@ int model_feed_stack(struct model *m, struct worker *w, const msgpack_object *ma
 	key.file = model_text(m, get_text(map, "file"));
 	key.peer = model_text(m, get_text(map, "peer"));
 	key.on = model_text(m, get_text(map, "on"));
+	take_python(m, w, map, &key);
 	s = site_of(m, &key);
 	if (m->error)
 		return m->error;

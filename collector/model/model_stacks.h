@@ -2,14 +2,16 @@
 /*
  * model_stacks.h - long waits of tasks, summed by call site.
  *
- * A site is a call stack in tasks of one prefix and span that waited for one thing. Each record
- * counts once, by its worker and number. Sites beyond MODEL_SITES are added to `sites_cut`.
+ * A site is a native and a Python call stack in tasks of one prefix and span that waited for one
+ * thing. Each record counts once, by its worker and number. Sites beyond MODEL_SITES are added to
+ * `sites_cut`.
  */
 #ifndef CREMA_COLLECTOR_MODEL_MODEL_STACKS_H
 #define CREMA_COLLECTOR_MODEL_MODEL_STACKS_H
 
 #include <stdint.h>
 
+#include "collector/model/model_lines.h"
 #include "common/table.h"
 #include "ids.h"
 
@@ -31,6 +33,8 @@ struct site {
 	enum crema_time_id wait;
 	uint32_t depth;
 	const struct site_frame *frame; /* innermost first */
+	const struct line_list *python; /* NULL: unknown */
+	bool python_cut;		/* its outermost places are missing */
 	struct waits waits;
 };
 

@@ -286,6 +286,7 @@ static void put_waits(const struct report *r, struct json *j)
 {
 	const struct blocking *b = r->blocking;
 	const struct blocking_row *row;
+	char line[192];
 	size_t i, k;
 
 	emit_object(j, "blocking");
@@ -300,6 +301,7 @@ static void put_waits(const struct report *r, struct json *j)
 		emit_value(j, "wait", value_text(class_name(row->wait)));
 		page_name(j, "prefix", run_prefix_shown(r->run, row->prefix));
 		page_name(j, "object", row->object);
+		page_name(j, "line", row->line ? lines_name(row->line, line) : NULL);
 		emit_value(j, "calls", value_uint(row->waits.calls));
 		emit_value(j, "seconds", value_seconds(value_uint(row->waits.ns)));
 		emit_value(j, "longest_seconds", value_seconds(value_uint(row->waits.longest_ns)));

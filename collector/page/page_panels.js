@@ -311,7 +311,7 @@ function drawWaits(box, d) {
   const b = d.blocking;
   if (!b.rows.length) return box.append(h("p", { class: "what" }, b.known ? `No wait of a task was longer than ${as.seconds(b.threshold_seconds)}.` : "Long waits were not recorded."));
   box.append(table("table-waits", `Waits longer than ${as.seconds(b.threshold_seconds)} by call site: ${b.rows.length} of ${groups(b.total)} places`, [
-    ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => r.prefix, "name"],
+    ["line of your code", (r) => r.line || "none", "name"], ["innermost call", (r) => r.frames[0] || "no symbols", "name"], ["called by", (r) => r.frames.slice(1).join(" < ") || "none", "name"], ["waits for", (r) => r.wait], ["what", (r) => r.object || "none", "name"], ["tasks", (r) => r.prefix, "name"],
     ["waits", (r) => r.calls, as.count], ["time", (r) => r.seconds, as.seconds], ["longest", (r) => r.longest_seconds, as.seconds]], b.rows));
 }
 

@@ -10,6 +10,7 @@
 
 #include "collector/emit/emit_text.h"
 #include "collector/model/symbols.h"
+#include "collector/report/lines.h"
 #include "common/dirs.h"
 #include "common/rows.h"
 
@@ -89,7 +90,8 @@ static bool same_row(const void *item, const void *key)
 	const struct blocking_row *a = item, *b = key;
 
 	if (a->wait != b->wait || a->prefix != b->prefix || a->frames != b->frames ||
-	    !same_text(a->object, b->object))
+	    a->python != b->python || !same_text(a->object, b->object) ||
+	    !lines_same(a->line, b->line))
 		return false;
 	for (uint32_t i = 0; i < a->frames; i++) {
 		if (strcmp(a->frame[i], b->frame[i]))
@@ -112,7 +114,11 @@ static void name_frames(struct blocking *b, const struct model *m, const struct 
 
 static int take_site(struct blocking *b, const struct model *m, const struct site *s)
 {
-	struct blocking_row key = {.wait = s->wait, .prefix = s->prefix, .object = object_of(s)};
+	struct blocking_row key = {.wait = s->wait,
+				   .prefix = s->prefix,
+				   .object = object_of(s),
+				   .python = s->python != NULL,
+				   .line = s->python ? lines_user_place(s->python, 0) : NULL};
 	struct blocking_row *row;
 	uint64_t hash = (uintptr_t)key.prefix ^ key.wait;
 
@@ -228,12 +234,26 @@ void blocking_frames_json(const struct blocking_row *r, struct json *j, const ch
 	emit_end(j);
 }
 
+void blocking_python_json(const struct blocking_row *r, struct json *j, const char *name)
+{
+	if (r->site->python)
+		lines_frames_json(r->site->python, j, name);
+	else
+		emit_value(j, name, value_null());
+}
+
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
 {
+	char line[LINES_TEXT];
+
 	put(arg, "wait", VALUE_TEXT, value_text(blocking_wait(r)));
 	put(arg, "prefix", VALUE_TEXT, value_text(r->prefix));
 	put(arg, "file", VALUE_TEXT, value_text(r->site->file));
 	put(arg, "peer", VALUE_TEXT, value_text(r->site->peer));
+	put(arg, "line", VALUE_TEXT,
+	    r->line ? value_text(lines_text(r->line, line)) : value_null());
+	put(arg, "python_frames_cut", VALUE_BOOL,
+	    r->site->python ? value_bool(r->site->python_cut) : value_null());
 	put(arg, "count", VALUE_UINT, value_uint(r->waits.calls));
 	put(arg, "waited_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.ns)));
 	put(arg, "longest_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.longest_ns)));
@@ -250,6 +270,7 @@ void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 		blocking_cells(r, emit_cell, j);
 		blocking_frames_json(r, j, "frames");
 		blocking_stack_json(b, run->model, r->site, j, "stack");
+		blocking_python_json(r, j, "python_frames");
 		emit_end(j);
 	}
 	emit_end(j);
@@ -276,17 +297,22 @@ void blocking_completeness_json(const struct blocking *b, struct json *j)
 }
 
 #define TOP 8
+#define WIDE_COLUMNS 110
+
+/* WITH_LINE: too narrow for task and native function, which the line stands for. */
+enum layout { WITHOUT_LINE, WITH_LINE, WIDE };
 
 /* The visible part of a row of the table. */
 struct shown {
-	const char *wait, *from, *on, *task;
+	const char *wait, *from, *on, *task; /* from, task: NULL: not shown */
+	const struct line_place *line;
 	struct waits waits;
 };
 
 static bool looks_like(const struct shown *a, const struct shown *b)
 {
 	return a->wait == b->wait && same_text(a->from, b->from) && same_text(a->on, b->on) &&
-	       same_text(a->task, b->task);
+	       same_text(a->task, b->task) && lines_same(a->line, b->line);
 }
 
 static int by_shown_time(const void *pa, const void *pb)
@@ -297,16 +323,24 @@ static int by_shown_time(const void *pa, const void *pb)
 }
 
 /* Merges rows that differ only further up the stack; returns how many remain. */
-static size_t merge_rows(const struct blocking *b, const struct run *run, struct shown *v)
+static size_t merge_rows(const struct blocking *b, const struct run *run, enum layout layout,
+			 struct shown *v)
 {
 	const struct blocking_row *r;
 	size_t i, k, n = 0;
 
 	for (i = 0; i < b->rows.n; i++) {
 		r = b->rows.v[i];
-		v[n] = (struct shown){
-			row_times[r->wait].head, r->frames ? r->frame[0] : "(no stack)",
-			dirs_base(r->object, ""), run_prefix_shown(run, r->prefix), r->waits};
+		v[n] = (struct shown){row_times[r->wait].head,
+				      r->frames ? r->frame[0] : "(no stack)",
+				      dirs_base(r->object, ""),
+				      run_prefix_shown(run, r->prefix),
+				      r->line,
+				      r->waits};
+		if (layout == WITH_LINE)
+			v[n].task = NULL;
+		if (layout == WITH_LINE && r->line)
+			v[n].from = NULL;
 		for (k = 0; k < n && !looks_like(&v[k], &v[n]); k++)
 			;
 		if (k == n) {
@@ -322,8 +356,34 @@ static size_t merge_rows(const struct blocking *b, const struct run *run, struct
 	return n;
 }
 
+static enum layout layout_of(const struct blocking *b, const struct sink *s)
+{
+	for (size_t i = 0; i < b->rows.n; i++)
+		if (b->rows.v[i]->line)
+			return sink_columns(s) >= WIDE_COLUMNS ? WIDE : WITH_LINE;
+	return WITHOUT_LINE;
+}
+
+static void put_shown(struct grid *g, enum layout layout, const struct shown *v)
+{
+	grid_text(g, v->wait);
+	if (v->line)
+		lines_cell(g, v->line);
+	else if (layout == WIDE)
+		grid_text(g, "");
+	if (v->from)
+		grid_text(g, v->from);
+	grid_text(g, v->on);
+	if (layout != WITH_LINE)
+		grid_text(g, v->task);
+	grid_value(g, value_uint(v->waits.calls), AS_COUNT);
+	grid_value(g, value_seconds(value_uint(v->waits.ns)), AS_SECONDS);
+	grid_value(g, value_seconds(value_uint(v->waits.longest_ns)), AS_SECONDS);
+}
+
 void blocking_table(const struct blocking *b, const struct run *run, struct sink *s, bool colour)
 {
+	enum layout layout = layout_of(b, s);
 	struct shown *v;
 	char title[96];
 	struct grid g;
@@ -336,22 +396,21 @@ void blocking_table(const struct blocking *b, const struct run *run, struct sink
 		s->error = -ENOMEM;
 		return;
 	}
-	n = merge_rows(b, run, v);
+	n = merge_rows(b, run, layout, v);
 	snprintf(title, sizeof(title), "Long waits (%" PRIu64 " ms and more), most time first",
 		 b->threshold_ns / 1000000u);
 	table_section(s, colour, title);
 	grid_init(&g, s, colour);
-	grid_columns(&g, "<wait", "<called from", "<on", "<task", ">count", ">total", ">longest",
-		     NULL);
-	for (size_t i = 0; i < n && i < TOP; i++) {
-		grid_text(&g, v[i].wait);
-		grid_text(&g, v[i].from);
-		grid_text(&g, v[i].on);
-		grid_text(&g, v[i].task);
-		grid_value(&g, value_uint(v[i].waits.calls), AS_COUNT);
-		grid_value(&g, value_seconds(value_uint(v[i].waits.ns)), AS_SECONDS);
-		grid_value(&g, value_seconds(value_uint(v[i].waits.longest_ns)), AS_SECONDS);
-	}
+	if (layout == WIDE)
+		grid_columns(&g, "<wait", "<line", "<called from", "<on", "<task", ">count",
+			     ">total", ">longest", NULL);
+	else if (layout == WITH_LINE)
+		grid_columns(&g, "<wait", "<line", "<on", ">count", ">total", ">longest", NULL);
+	else
+		grid_columns(&g, "<wait", "<called from", "<on", "<task", ">count", ">total",
+			     ">longest", NULL);
+	for (size_t i = 0; i < n && i < TOP; i++)
+		put_shown(&g, layout, &v[i]);
 	free(v);
 	grid_print(&g);
 	table_more(s, n, TOP);

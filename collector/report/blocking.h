@@ -2,8 +2,8 @@
 /*
  * blocking.h - the call sites of a run's long waits.
  *
- * Sites of the model are merged if the names of their wait, prefix, object and innermost
- * BLOCKING_FRAMES frames (without libc's and ours) are equal.
+ * Sites of the model are merged if the names of their wait, prefix, object, innermost line of the
+ * user's code and innermost BLOCKING_FRAMES native frames (without libc's and ours) are equal.
  */
 #ifndef CREMA_COLLECTOR_REPORT_BLOCKING_H
 #define CREMA_COLLECTOR_REPORT_BLOCKING_H
@@ -17,7 +17,9 @@
 
 struct blocking_row {
 	enum crema_time_id wait;
-	const char *prefix, *object; /* object: file, peer or kind; NULL: none */
+	const char *prefix, *object;   /* object: file, peer or kind; NULL: none */
+	const struct line_place *line; /* innermost of the user's code; NULL: none, or unknown */
+	bool python;		       /* its Python frames are known */
 	const char *frame[BLOCKING_FRAMES];
 	uint32_t frames;
 	const struct site *site; /* the one with the longest wait */
@@ -42,9 +44,11 @@ void blocking_release(struct blocking *b);
 void blocking_json(struct blocking *b, const struct run *run, struct json *j);
 /* Parts of a row: "lock", "gil"; its places; the whole stack, as the member `name`. */
 const char *blocking_wait(const struct blocking_row *r);
-/* All cells except its frames and stack. */
+/* All cells except its frames and stacks. */
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg);
 void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name);
+/* Its Python frames as lines_frames_json(); null: unknown. */
+void blocking_python_json(const struct blocking_row *r, struct json *j, const char *name);
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
 			 struct json *j, const char *name);
 void blocking_completeness_json(const struct blocking *b, struct json *j);

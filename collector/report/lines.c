@@ -28,6 +28,25 @@ static void add_bytes(struct line_sum *to, const uint64_t *samples, const uint64
 	}
 }
 
+static void add_waits(struct line_sum *to, const uint64_t *waits, const uint64_t *ns)
+{
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		to->waits[i] += waits[i];
+		to->waited_ns[i] += ns[i];
+	}
+}
+
+struct line_waits line_sum_waits(const struct line_sum *s)
+{
+	struct line_waits sum = {0, 0};
+
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		sum.waits += s->waits[i];
+		sum.ns += s->waited_ns[i];
+	}
+	return sum;
+}
+
 void lines_add_part(const struct lines *l, const struct line_stack *row, struct line_sum *to)
 {
 	double ran = ran_of(l, row);
@@ -45,6 +64,7 @@ void lines_add_part(const struct lines *l, const struct line_stack *row, struct 
 	to->held_samples += row->n.held_samples;
 	to->held_s += (double)row->n.held_ns / 1e9;
 	add_bytes(to, row->n.byte_samples, row->n.bytes, row->n.byte_variance);
+	add_waits(to, row->n.waits, row->n.waited_ns);
 }
 
 void line_sum_add(struct line_sum *to, const struct line_sum *s)
@@ -58,6 +78,7 @@ void line_sum_add(struct line_sum *to, const struct line_sum *s)
 	to->held_samples += s->held_samples;
 	to->held_s += s->held_s;
 	add_bytes(to, s->byte_samples, s->bytes, s->byte_variance);
+	add_waits(to, s->waits, s->waited_ns);
 }
 
 struct line_sum line_sum_bytes(const struct line_sum *s)
@@ -65,6 +86,7 @@ struct line_sum line_sum_bytes(const struct line_sum *s)
 	struct line_sum bytes = {.samples = 0};
 
 	add_bytes(&bytes, s->byte_samples, s->bytes, s->byte_variance);
+	add_waits(&bytes, s->waits, s->waited_ns);
 	return bytes;
 }
 
@@ -91,15 +113,14 @@ const struct line_place *lines_user_place(const struct line_list *list, uint32_t
 	return at < list->depth ? list->place[at] : NULL;
 }
 
-/* A line is the same in any function object. */
-static bool same_line(const struct line_place *a, const struct line_place *b)
+bool lines_same(const struct line_place *a, const struct line_place *b)
 {
 	return a == b || (a && b && a->file == b->file && a->line == b->line);
 }
 
 static bool same_row(const void *item, const void *key)
 {
-	return same_line(((const struct line_row *)item)->place, key);
+	return lines_same(((const struct line_row *)item)->place, key);
 }
 
 static int take_line(struct lines *l, const struct line_stack *row)
@@ -169,10 +190,14 @@ static void count_why(struct lines *l, const struct line_stack *row, uint64_t sa
 	l->torn += !strcmp(row->why, "torn") ? samples : 0;
 	l->none += !strcmp(row->why, "none") ? samples : 0;
 	l->full += !strcmp(row->why, "full") ? samples : 0;
+	for (unsigned int i = 0; i < CREMA_TIMES; i++) {
+		l->stackless.waits += row->n.waits[i];
+		l->stackless.ns += row->n.waited_ns[i];
+	}
 }
 
-/* Of pool threads and threads without a task, a line has the bytes and the time that it held the
- * lock: the task's own thread has the time. */
+/* Of pool threads and threads without a task, a line has the bytes, the long waits and the time
+ * that it held the lock: the task's own thread has the time. */
 static int take_timeless(struct lines *l, const struct line_stack *row)
 {
 	struct line_stack timeless = *row;
@@ -183,6 +208,8 @@ static int take_timeless(struct lines *l, const struct line_stack *row)
 	memset(timeless.n.ns, 0, sizeof(timeless.n.ns));
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		any += row->n.byte_samples[i];
+	for (unsigned int i = 0; i < CREMA_TIMES; i++)
+		any += row->n.waits[i];
 	return any ? take_line(l, &timeless) : 0;
 }
 
@@ -246,11 +273,14 @@ static int by_line_time(const void *pa, const void *pb)
 	return bytes_of(a) > bytes_of(b) ? -1 : bytes_of(a) < bytes_of(b);
 }
 
-/* Its largest share of the time, or of the bytes of a kind. */
+/* Its largest share of the time, of the bytes of a kind, or of long waits. */
 static double largest_share(const struct line_stack_row *r, const struct line_sum *all)
 {
 	double share = all->seconds > 0 ? r->sum.seconds / all->seconds : 0;
+	uint64_t waited = line_sum_waits(&r->sum).ns;
 
+	if (waited)
+		share = fmax(share, (double)waited / (double)line_sum_waits(all).ns);
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		if (r->sum.bytes[i])
 			share = fmax(share, (double)r->sum.bytes[i] / (double)all->bytes[i]);
@@ -324,6 +354,29 @@ void lines_release(struct lines *l)
 	arena_release(&l->arena);
 }
 
+bool lines_waits_missing(const struct lines *l, const struct run *run, struct line_waits *out)
+{
+	struct line_waits in_rows = line_sum_waits(&l->all), pool = line_sum_waits(&l->pool);
+	bool known = false;
+
+	*out = (struct line_waits){0, 0};
+	for (size_t i = 0; i < run->workers.n; i++) {
+		const struct blocked_totals *t = &run->workers.v[i]->totals.blocked;
+
+		known = known || t->known;
+		for (unsigned int k = 0; k < CREMA_TIMES && t->known; k++) {
+			out->waits += t->calls[k];
+			out->ns += t->ns[k];
+		}
+	}
+	in_rows.waits += pool.waits;
+	in_rows.ns += pool.ns;
+	/* During a run the totals may be older than the rows. */
+	out->waits -= out->waits < in_rows.waits ? out->waits : in_rows.waits;
+	out->ns -= out->ns < in_rows.ns ? out->ns : in_rows.ns;
+	return known;
+}
+
 double lines_error(double share, uint64_t samples)
 {
 	return samples ? 1.96 * sqrt(share * (1 - share) / (double)samples) : NAN;
@@ -381,6 +434,13 @@ double lines_unheld(const struct lines *l)
 const char *line_thread_name(const struct line_stack_row *r)
 {
 	return r->outside ? "outside" : r->pool ? "pool" : "own";
+}
+
+const char *lines_text(const struct line_place *p, char out[LINES_TEXT])
+{
+	snprintf(out, LINES_TEXT, "%.300s:%llu %.150s", p->file ? p->file : "?",
+		 (unsigned long long)p->line, p->function ? p->function : "?");
+	return out;
 }
 
 const char *lines_name(const struct line_place *p, char out[192])

@@ -14,6 +14,8 @@
  * While threads wait for the interpreter lock, the stack that holds it gets their time as held_s,
  * in any thread. lines_unheld() is the rest of these waits: the lock changed hands while the agent
  * read it.
+ *
+ * Waits longer than the threshold of long waits are exact, of all threads.
  */
 #ifndef CREMA_COLLECTOR_REPORT_LINES_H
 #define CREMA_COLLECTOR_REPORT_LINES_H
@@ -36,6 +38,13 @@ struct line_sum {
 	/* Read and received, by enum crema_lines_byte. */
 	uint64_t byte_samples[CREMA_LINES_BYTES], bytes[CREMA_LINES_BYTES];
 	double byte_variance[CREMA_LINES_BYTES];
+	/* Long waits. */
+	uint64_t waits[CREMA_TIMES], waited_ns[CREMA_TIMES];
+};
+
+/* Long waits of all classes, or their parts. */
+struct line_waits {
+	uint64_t waits, ns;
 };
 
 /* The innermost line of user code. */
@@ -53,7 +62,7 @@ struct line_stack_row {
 	bool pool, outside;  /* outside: of a thread without a task that held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
-	double share; /* the largest, of the time or of the bytes of a kind */
+	double share; /* the largest, of the time, of the bytes of a kind or of long waits */
 	ARRAY(const struct line_stack *) parts; /* of workers; one may have several */
 };
 
@@ -71,9 +80,10 @@ struct lines {
 	struct line_sum all, pool; /* of own threads, of pool threads */
 	struct line_ran *ran;	   /* by the worker's index in the model */
 	uint64_t held_samples;
-	double held_s;		   /* of all rows */
-	uint64_t cut;		   /* samples of `all` and `pool` that lack inner frames */
-	uint64_t torn, none, full; /* samples without a stack */
+	double held_s;		     /* of all rows */
+	uint64_t cut;		     /* samples of `all` and `pool` that lack inner frames */
+	uint64_t torn, none, full;   /* samples without a stack */
+	struct line_waits stackless; /* long waits without a stack */
 	/* Of the run's workers. */
 	struct {
 		const char *state;
@@ -87,10 +97,13 @@ struct lines {
 int lines_gather(struct lines *l, const struct run *run);
 void lines_release(struct lines *l);
 void line_sum_add(struct line_sum *to, const struct line_sum *s);
-/* Its bytes, without times. */
+struct line_waits line_sum_waits(const struct line_sum *s);
+/* Its bytes and long waits, without times. */
 struct line_sum line_sum_bytes(const struct line_sum *s);
 /* Adds one worker's part of a stack. */
 void lines_add_part(const struct lines *l, const struct line_stack *part, struct line_sum *to);
+/* Long waits of the run's workers that are in no row, of other runs too; false: unknown. */
+bool lines_waits_missing(const struct lines *l, const struct run *run, struct line_waits *out);
 /* Half the width of the 95 % interval of a share of n samples. */
 double lines_error(double share, uint64_t samples);
 /* Half the width of the 95 % interval of its bytes: at most that, as samples of large reads vary
@@ -112,6 +125,11 @@ const char *line_thread_name(const struct line_stack_row *r);
 /* The first place in user code from `from` outwards; its depth, or NULL: none. */
 uint32_t lines_user_at(const struct line_list *list, uint32_t from);
 const struct line_place *lines_user_place(const struct line_list *list, uint32_t from);
+/* A line is the same in any function object. */
+bool lines_same(const struct line_place *a, const struct line_place *b);
+/* "FILE:LINE FUNCTION" */
+#define LINES_TEXT 512
+const char *lines_text(const struct line_place *p, char out[LINES_TEXT]);
 /* "analysis.py:42 process" */
 const char *lines_name(const struct line_place *p, char out[192]);
 /* "cpu_seconds", "gil_wait_seconds" */
@@ -123,6 +141,8 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 		       void *arg);
 /* As an array: outermost first, "FILE:LINE FUNCTION". */
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
+/* As lines_name(), without the function in a narrow table. */
+void lines_cell(struct grid *g, const struct line_place *p);
 struct tally;
 /* exact: of the same tasks. */
 void lines_json(const struct lines *l, const struct run *run, const struct tally *exact,

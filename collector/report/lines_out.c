@@ -12,6 +12,12 @@
 
 #define TOP 12
 
+/* Waits that can be long, as columns. */
+static const char *const long_names[CREMA_TIMES] = {
+#define TIME(id, name, ...) [CREMA_T_##id] = "long_" #name,
+#include "counters.def"
+};
+
 const char *line_class_name(unsigned int class)
 {
 	return class < CREMA_TIMES ? row_times[class].name : "other_seconds";
@@ -28,6 +34,9 @@ void line_sum_cells(const struct line_sum *s, cell_put put, void *arg)
 	put(arg, #cell, VALUE_UINT, value_uint(s->bytes[CREMA_LINES_B_##name]));                   \
 	put(arg, #cell "_error", VALUE_REAL, value_real(line_bytes_error(s, CREMA_LINES_B_##name)));
 #include "rows.def"
+	put(arg, "long_waits", VALUE_UINT, value_uint(line_sum_waits(s).waits));
+	for (unsigned int i = CREMA_T_gil_wait; i < CREMA_TIMES; i++)
+		put(arg, long_names[i], VALUE_REAL, value_seconds(value_uint(s->waited_ns[i])));
 }
 
 void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg)
@@ -55,16 +64,11 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name)
 {
-	char text[512];
+	char text[LINES_TEXT];
 
 	emit_array(j, name);
-	for (uint32_t i = list->depth; i > 0; i--) {
-		const struct line_place *p = list->place[i - 1];
-
-		snprintf(text, sizeof(text), "%.300s:%" PRIu64 " %.150s", p->file ? p->file : "?",
-			 p->line, p->function ? p->function : "?");
-		emit_value(j, NULL, value_text(text));
-	}
+	for (uint32_t i = list->depth; i > 0; i--)
+		emit_value(j, NULL, value_text(lines_text(list->place[i - 1], text)));
 	emit_end(j);
 }
 
@@ -77,6 +81,19 @@ static struct value not_sampled(const struct lines *l, const struct tally *exact
 	double n = value_number(sum_value(&exact->count[count]), &known);
 
 	return known && sampled ? value_real(n - (double)sampled) : value_null();
+}
+
+static void put_waits(const struct lines *l, const struct run *run, struct json *j)
+{
+	struct line_waits missing;
+	bool known = lines_waits_missing(l, run, &missing);
+
+	emit_value(j, "long_waits_without_stack", value_uint(l->stackless.waits));
+	emit_value(j, "long_waits_without_stack_seconds",
+		   value_seconds(value_uint(l->stackless.ns)));
+	emit_value(j, "not_long_waits", known ? value_uint(missing.waits) : value_null());
+	emit_value(j, "not_long_waits_seconds",
+		   known ? value_seconds(value_uint(missing.ns)) : value_null());
 }
 
 static void put_facts(const struct lines *l, const struct tally *exact, struct json *j)
@@ -116,6 +133,7 @@ void lines_json(const struct lines *l, const struct run *run, const struct tally
 {
 	emit_object(j, "stacks");
 	put_facts(l, exact, j);
+	put_waits(l, run, j);
 	emit_object(j, "own");
 	line_sum_cells(&l->all, emit_cell, j);
 	emit_end(j);
@@ -210,7 +228,7 @@ static void read_cell(struct grid *g, const struct read_lines *reads, const stru
  * middle. */
 #define WIDE_COLUMNS 100
 
-static void line_cell(struct grid *g, const struct line_place *p)
+void lines_cell(struct grid *g, const struct line_place *p)
 {
 	char name[192], *space;
 
@@ -274,7 +292,7 @@ void lines_table(const struct lines *l, const struct read_lines *reads, const st
 		const struct line_row *r = l->rows.v[i];
 
 		share = lines_share(l, &r->sum);
-		line_cell(&g, r->place);
+		lines_cell(&g, r->place);
 		grid_value(&g, value_real(r->sum.seconds), AS_SECONDS);
 		grid_value(&g, value_real(share), AS_SHARE);
 		grid_value(&g, value_real(lines_error(share, l->all.samples)), AS_SHARE);

@@ -1,4 +1,4 @@
-"""Long waits of tasks and the native stacks of their callers: waits in functions with known names."""
+"""Long waits of tasks and the stacks of their callers: waits in functions with known names, called from known lines."""
 
 import ctypes
 import http.server
@@ -23,14 +23,14 @@ THRESHOLD_MS = 5
 def call(library, name, *args):
     function = getattr(ctypes.CDLL(library), name)
     function.restype = ctypes.c_int64
-    return function(*[ctypes.c_char_p(a.encode()) if isinstance(a, str) else ctypes.c_long(a) for a in args])
+    return function(*[ctypes.c_char_p(a.encode()) if isinstance(a, str) else ctypes.c_long(a) for a in args])  # LINE call
 
 
 def hold_gil(library, ms):
     """A thread sleeps while it holds the interpreter's lock and the task needs it."""
     holder = threading.Thread(target=ctypes.PyDLL(library).known_sleep, args=(ctypes.c_long(ms),))
     holder.start()
-    holder.join()
+    holder.join()  # LINE join
     return ms * 1_000_000
 
 
@@ -39,8 +39,11 @@ def get(url):
     import fsspec
 
     begin = time.monotonic_ns()
-    fsspec.filesystem("http").cat_file(url)
+    fsspec.filesystem("http").cat_file(url)  # LINE get
     return time.monotonic_ns() - begin
+
+
+LINES = {text.split("# LINE ")[1]: f"{__file__}:{n}" for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "# LINE " in text[4:]}
 
 
 def throw(library):
@@ -181,6 +184,8 @@ def test_a_wait_is_told_once_with_its_stack(blocked, library, cell, prefix, func
     frame = next(f for f in row["stack"] if f["function"] == function)
     assert frame["module"] == library
     assert frame["build_id"] == build_id(library)
+    assert row["line"] == row["python_frames"][-1] == f"{LINES['call']} call"
+    assert any("_run_task" in frame or "execute" in frame for frame in row["python_frames"])
 
 
 def test_a_wait_for_the_gil_is_one_wait(blocked):
@@ -190,11 +195,13 @@ def test_a_wait_for_the_gil_is_one_wait(blocked):
     assert [(r["wait"], r["count"]) for r in rows] == [("gil", 1)]
     task, = jobs.tasks_of(report, "on_gil")
     assert rows[0]["waited_seconds"] <= task["gil_wait_seconds"]
+    assert rows[0]["python_frames"] and rows[0]["line"].startswith(f"{__file__}:")
 
 
 def test_an_answer_that_an_event_loop_waits_for_is_told(blocked, cell):
     report, took = blocked
     rows = [r for r in report["blocking"] if r["prefix"] == "on_answer" and r["wait"] == "network"]
+    assert {r["line"] for r in rows} == {f"{LINES['get']} get"}
     assert rows and all("PyThread_acquire_lock_timed" in [f["function"] for f in r["stack"]] for r in rows)
     cell("blocked", "on_answer: network, in fsspec's sync()", "the server's delay, and a clock around the call",
          (190_000_000, took["on_answer"]), round(sum(r["waited_seconds"] for r in rows) * 1e9))
@@ -252,9 +259,12 @@ def test_the_sums_close(blocked):
     assert told["dropped"] == 0
     assert told["with_record"] == told["waits"] == sum(r["count"] for r in report["blocking"])
     assert sum(r["waited_seconds"] for r in report["blocking"]) == pytest.approx(told["waited_seconds"], rel=1e-9)
+    stacks = report["stacks"]
+    assert stacks["not_long_waits"] == 0 and stacks["not_long_waits_seconds"] == pytest.approx(0, abs=1e-9)
+    assert sum(r["long_waits"] for r in stacks["lines"]) == sum(r["long_waits"] for r in stacks["stacks"]) == told["waits"]
 
 
 def test_the_table_names_the_call_site(blocked):
     text = blocked[0]["text"]
     assert f"Long waits ({THRESHOLD_MS} ms and more)" in text
-    assert any(line.split()[:3] == ["sleep", "pause_ms", "asleep"] for line in text.splitlines())
+    assert any(line.split()[:2] == ["sleep", f"{Path(__file__).name}:{LINES['call'].rpartition(':')[2]}"] for line in text.splitlines())

@@ -211,8 +211,8 @@ def rich(d):
              **{f"{n}_bytes": test_reports.number(table, n, i) for n in ("requested", "read", "storage_read")},
              "classes": {name: (2.25 + i + k / 4 if name != "sleep" else None) for k, name in enumerate(CLASSES)}} for i in range(3)]}
     d["blocking"] = {"known": True, "threshold_seconds": 0.025, "total": 1500, "rows": [
-        {"frames": ["read", "load", "main"], "wait": "storage", "object": "a.root", "prefix": "work", "calls": 12, "seconds": 3.25, "longest_seconds": 0.75},
-        {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125}]}
+        {"frames": ["read", "load", "main"], "wait": "storage", "object": "a.root", "prefix": "work", "calls": 12, "seconds": 3.25, "longest_seconds": 0.75, "line": "an.py:42 load"},
+        {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125, "line": None}]}
     d["servers"] = {"total": 70, "rows": [
         {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
     d["columns"] = {"total": 90, "rows": [
@@ -778,8 +778,8 @@ def test_datasets_and_workers(page):
          size(r["storage_read_bytes"]), end] for r, end in zip(d["balance"]["rows"], ("exit", "silent", "none yet"))]
     assert page.texts("#panel-datasets .shown") == ["shown 3 of 33 datasets with the most time"] and page.texts("#table-datasets caption") == ["3 of 33 datasets, counted chunks"]
     assert page.texts("#panel-balance .shown") == ["shown 3 of 33 workers, the busiest and the least busy"]
-    assert page.rows("#panel-waits") == [["read", "load < main", "storage", "a.root", "work", "12", "3.250 s", "750.0 ms"],
-                                         ["no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
+    assert page.rows("#panel-waits") == [["an.py:42 load", "read", "load < main", "storage", "a.root", "work", "12", "3.250 s", "750.0 ms"],
+                                         ["none", "no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
     assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by call site: 2 of 1,500 places"]
     assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
     sums = ["1.500 kB", "1.400 kB", "2.800 kB", "2.500 s", "1.500 s", "500.0 ms", "250.0 ms"]

@@ -377,7 +377,7 @@ static void test_stack(void **state)
 	struct stacks stacks;
 
 	inet_pton(AF_INET, "10.2.3.4", &peer.sin_addr);
-	stacks_init(&stacks, &s->f->view, &s->f->out, getpid());
+	stacks_init(&stacks, &s->f->view, &s->f->out, NULL, getpid());
 	*r = (struct crema_stack){.state = 2,
 				  .wait = CREMA_T_network_wait,
 				  .number = 11,

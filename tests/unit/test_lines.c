@@ -8,6 +8,7 @@
 
 #include "agent/pylines.h"
 #include "agent/pylines_class.h"
+#include "agent/stacks.h"
 #include "contract/calls.h"
 #include "collector/report/report.h"
 #include "collector/report/source.h"
@@ -748,6 +749,104 @@ static void test_the_shims_bytes_are_taken(void **state)
 	held_free(h);
 }
 
+/* A row of the shim with one long wait of each second of `seconds`, in code that is known. */
+static struct crema_byte_stack *shims_wait(struct agent_side *a, uint32_t at, uint32_t span,
+					   uint32_t line, uint64_t seconds)
+{
+	struct crema_byte_stack *s = &a->shm->byte_stack[at];
+	struct py_frame frame;
+
+	*s = (struct crema_byte_stack){.state = 2,
+				       .span = span,
+				       .prefix = text(a, "a"),
+				       .depth = 1,
+				       .wait = CREMA_T_lock_wait + 1,
+				       .waits = seconds,
+				       .waited_ns = NS(seconds)};
+	s->frame[0] = (struct crema_py_frame){4096 * line, 8, 99};
+	frame = py_stack_frame(&a->lines.process, &s->frame[0]);
+	pyline_table_place(a->lines.table, frame.key, "fill", "/u/mine.py", line, true);
+	a->shm->byte_stack_hash[at] = 700 + at;
+	return s;
+}
+
+static void record_of(struct agent_side *a, uint32_t at, uint32_t span, uint64_t python)
+{
+	a->shm->stack[at] = (struct crema_stack){.state = 2,
+						 .wait = CREMA_T_lock_wait,
+						 .number = at,
+						 .waited_ns = NS(1),
+						 .prefix = text(a, "a"),
+						 .span = span,
+						 .python = python};
+}
+
+/* Long waits of the shim's rows: exact sums by line and stack, of all threads; what found no room
+ * has no line. A record's row is sent before it, once. */
+static void test_long_waits_have_lines(void **state)
+{
+	enum { LOCK = CREMA_T_lock_wait };
+	struct fixture *fx = fx_new();
+	struct task_record task = work(1, "a", 0, 10000);
+	struct stacks stacks;
+	struct agent_side a;
+	struct report r;
+	uint32_t span;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_task(fx, 1, &task);
+	agent_side_init(&a, fx);
+	stacks_init(&stacks, &a.view, &a.out, &a.lines, 0);
+	span = text(&a, "span");
+	shims_wait(&a, 3, span, 42, 2);
+	shims_wait(&a, 4, span, 50, 3)->pool = 1;
+	a.shm->byte_stack[4].cut = 1;
+	shims_wait(&a, 5, span, 60, 1)->full = 1;
+	a.shm->byte_stack[5].depth = 0;
+	record_of(&a, 0, span, 703);
+	record_of(&a, 1, span, 703);
+	record_of(&a, 2, span, 704);
+	record_of(&a, 3, span, 799); /* of a row that is gone */
+	record_of(&a, 4, span, 0);
+	stacks_poll(&stacks, a.now);
+	pylines_bytes(&a.lines);
+	pylines_bytes(&a.lines);
+	assert_int_equal(send_and_feed(&a, fx, 2), 5 + 2 + 1);
+	shims_wait(&a, 3, span, 42, 4);
+	pylines_bytes(&a.lines);
+	send_and_feed(&a, fx, 2);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(r.lines.all.waits[LOCK], 2 + 4 + 1);
+	assert_int_equal(r.lines.all.waited_ns[LOCK], NS(7));
+	assert_int_equal(r.lines.all.waits[CREMA_T_sleep], 0);
+	assert_int_equal(r.lines.pool.waited_ns[LOCK], NS(3));
+	assert_int_equal(r.lines.stackless.waits, 1);
+	assert_int_equal(r.lines.stackless.ns, NS(1));
+	assert_int_equal(r.lines.rows.n, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct line_row *row = r.lines.rows.v[i];
+		uint64_t line = row->place ? row->place->line : 0;
+
+		assert_int_equal(row->sum.waited_ns[LOCK], NS(line == 42 ? 6 : line ? 3 : 1));
+		assert_float_equal(row->sum.seconds, 0, 1e-9);
+	}
+	assert_int_equal(r.blocking->rows.n, 3);
+	assert_int_equal(r.blocking->rows.v[0]->waits.calls, 2);
+	for (size_t i = 0; i < 3; i++) {
+		const struct blocking_row *row = r.blocking->rows.v[i];
+
+		assert_int_equal(row->python, row->line != NULL);
+		assert_true(!row->line || row->line->line == (row->waits.calls == 2 ? 42 : 50));
+		assert_int_equal(row->site->python_cut, row->line && row->line->line == 50);
+	}
+	report_release(&r);
+	stacks_release(&stacks);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
 /* A full table is sent and cleared; its rows and those of the next table are different ones. */
 static void test_a_full_table_begins_anew(void **state)
 {
@@ -1119,6 +1218,8 @@ int main(void)
 		cmocka_unit_test(test_holders_become_lines),
 		cmocka_unit_test(test_bytes_become_lines),
 		cmocka_unit_test(test_the_shims_bytes_are_taken),
+		cmocka_unit_test(test_long_waits_have_lines),
+		cmocka_unit_test(test_long_waits_have_lines),
 		cmocka_unit_test(test_a_table_keeps_each_once),
 		cmocka_unit_test(test_a_full_table_counts),
 		cmocka_unit_test(test_waits_have_the_class_of_their_call),

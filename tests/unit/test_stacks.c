@@ -97,7 +97,7 @@ static void agent_side_init(struct agent_side *a)
 	a->shm->strings_used = 8;
 	a->view = (struct view){.shm = a->shm, .fd = -1};
 	outbox_init(&a->out, worker, 5, NULL, false);
-	stacks_init(&a->stacks, &a->view, &a->out, getpid());
+	stacks_init(&a->stacks, &a->view, &a->out, NULL, getpid());
 }
 
 static void agent_side_release(struct agent_side *a)

@@ -1,0 +1,116 @@
+"""Long waits by Python stack: a job that waits for known delays on known lines, in its own thread and in a pool (waits_job.py), on every Python of
+this machine. The sums by line are compared with the exact numbers of long waits and with the tasks' own."""
+
+import json
+import re
+
+import pytest
+import test_lines  # sets the path to the integration tests' modules
+from test_lines import VERSIONS, job, marked, python_of, report
+
+JOB = test_lines.HERE / "waits_job.py"
+LINES = marked(JOB)
+NAMES = {number: name for name, number in LINES.items()}
+UNIT = 0.06
+# line: class, number of waits, thread, the task that it is in
+EXPECTED = {"silent": ("network", 3, "own", "receives"), "locked": ("lock", 2, "own", "locked"), "asleep": ("sleep", 4, "own", "asleep"),
+            "piped": ("lock", 1, "own", "reads"), "library": ("lock", 1, "own", "in_library"), "result": ("lock", 1, "own", "pooled"),
+            "submitted": ("sleep", 1, "pool", "pooled"), "wanted": ("gil", 1, "own", "wants_gil")}
+CLASSES = {"gil": "gil_wait", "lock": "lock_wait", "network": "network_wait", "storage": "storage_wait", "sleep": "sleep"}
+
+
+def made_by(folder, version="own", unit=UNIT, arguments=(), **environment):
+    told = job(folder, python_of(version), unit, JOB, arguments, **environment)
+    made = json.loads(report(folder, "--json", "-"))
+    return {"folder": folder, "told": told, "made": made, "stacks": made["stacks"], "blocking": made["blocking"]}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def run(request, tmp_path_factory):
+    return made_by(tmp_path_factory.mktemp("waits by stack"), request.param)
+
+
+def name_of(text):
+    """The mark of "FILE:LINE FUNCTION"."""
+    file, line, _ = re.fullmatch(r"(.*):(\d+) (.*)", text).groups()
+    return NAMES.get(int(line)) if file == str(JOB) else None
+
+
+def waited(row):
+    return sum(row[f"long_{name}_seconds"] for name in CLASSES.values())
+
+
+@pytest.mark.parametrize("line", EXPECTED)
+def test_each_wait_has_its_line(run, line):
+    wait, count, thread, prefix = EXPECTED[line]
+    rows = [row for row in run["blocking"] if row["line"] and name_of(row["line"]) == line and row["wait"] == wait]  # by native frames
+    assert sum(row["count"] for row in rows) == count and len({str(row["python_frames"]) for row in rows}) == 1
+    assert all(row["prefix"] == prefix == row["line"].rpartition(" ")[2] and row["python_frames_cut"] is False for row in rows)
+    seconds = sum(row["waited_seconds"] for row in rows)
+    least = UNIT * count * (0.6 if wait == "gil" else 0.95)  # it sleeps for a quarter first
+    assert least <= seconds <= sum(run["told"][line]) + (0.01 if line == "submitted" else 0)
+    by_line, = [row for row in run["stacks"]["lines"] if (row["file"], row["line"]) == (str(JOB), LINES[line])]
+    assert by_line[f"long_{CLASSES[wait]}_seconds"] == pytest.approx(seconds, rel=1e-9)
+    stacks = [row for row in run["stacks"]["stacks"] if row[f"long_{CLASSES[wait]}_seconds"] and row["frames"] == rows[0]["python_frames"]]
+    assert sum(row["long_waits"] for row in stacks) == count and {row["thread"] for row in stacks} == {thread}
+
+
+def test_every_wait_has_frames(run):
+    assert all(row["line"] and any(frame.startswith(str(JOB)) for frame in row["python_frames"]) for row in run["blocking"])
+
+
+def test_the_sums_are_the_exact_numbers(run):
+    exact, stacks = run["made"]["completeness"]["long_waits"], run["stacks"]
+    assert exact["waits"] >= sum(count for _, count, _, _ in EXPECTED.values())
+    for rows in (stacks["lines"], stacks["stacks"], [stacks["own"], stacks["pool"]]):
+        assert sum(row["long_waits"] for row in rows) == exact["waits"]
+        assert sum(waited(row) for row in rows) == pytest.approx(exact["waited_seconds"], rel=1e-9)
+    assert stacks["not_long_waits"] == stacks["not_long_waits_seconds"] == 0
+    assert stacks["long_waits_without_stack"] == stacks["long_waits_without_stack_seconds"] == 0
+
+
+def test_the_sums_are_the_tasks_times(run):
+    """Shorter waits of these tasks are few."""
+    for line in ("silent", "locked", "asleep", "piped", "library"):
+        wait, count, _, prefix = EXPECTED[line]
+        task, = [task for task in run["made"]["tasks"] if task["prefix"] == prefix]
+        by_stack = sum(row[f"long_{CLASSES[wait]}_seconds"] for row in run["stacks"]["stacks"] if row["prefix"] == prefix)
+        assert 0 <= task[f"{CLASSES[wait]}_seconds"] - by_stack <= 0.001 * count * UNIT + 0.0005, line
+
+
+def test_a_pools_stack_goes_on_where_work_was_submitted(run):
+    row, = [row for row in run["blocking"] if row["line"] and name_of(row["line"]) == "submitted"]
+    functions = [frame.rpartition(" ")[2].split(".")[-1] for frame in row["python_frames"]]
+    assert functions.index("pooled") < functions.index("_worker") < len(functions) - 1
+    assert functions[-1] == "run"
+
+
+def test_the_table_and_the_page_name_the_line(run):
+    text = report(run["folder"], "--show", "waits")
+    assert f"{JOB.name}:{LINES['silent']}" in text
+    report(run["folder"], "--html", run["folder"] / "report.html")
+    assert f"{JOB.name}:{LINES['silent']} receives" in (run["folder"] / "report.html").read_text()
+
+
+def test_a_deep_stack_is_cut(tmp_path):
+    row, = [row for row in made_by(tmp_path, arguments=["deep"])["blocking"] if row["wait"] == "sleep"]
+    assert row["python_frames_cut"] is True and len(row["python_frames"]) == 96 and name_of(row["line"]) == "branch"
+
+
+def test_more_stacks_than_rows(tmp_path):
+    """The rest has no stack, but its number, time and class."""
+    run = made_by(tmp_path, unit=0.0025, arguments=["many"], CREMA_BLOCKED_MS="2")
+    exact, stacks = run["made"]["completeness"]["long_waits"], run["stacks"]
+    assert exact["dropped"] > 0 and stacks["not_long_waits"] == 0
+    rows = {row["line"]: row for row in stacks["lines"] if row["long_waits"]}
+    assert rows[LINES["branch"]]["long_waits"] + rows[None]["long_waits"] == exact["waits"] >= 256
+    assert rows[LINES["branch"]]["long_waits"] >= 120 and rows[None]["long_waits"] == stacks["long_waits_without_stack"] > 0
+    assert waited(rows[LINES["branch"]]) + waited(rows[None]) == pytest.approx(exact["waited_seconds"], rel=1e-9)
+    assert {row["without"] for row in stacks["stacks"] if row["long_waits"] and not row["frames"]} == {"full"}
+
+
+def test_without_samples(tmp_path):
+    run = made_by(tmp_path, arguments=["asleep"], CREMA_SAMPLE_HZ="0")
+    row, = [row for row in run["blocking"] if row["wait"] == "sleep"]
+    assert row["count"] == 4 and row["line"] is row["python_frames"] is row["python_frames_cut"] is None
+    assert run["stacks"]["not_long_waits"] == run["made"]["completeness"]["long_waits"]["waits"] >= 4

@@ -1,0 +1,118 @@
+"""A worker's process whose tasks wait long on known lines, for delays that they ask for, some in pool threads. Prints {LINE: seconds of each wait by a
+clock around it}."""
+
+import concurrent.futures
+import contextlib
+import ctypes
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+
+import small_worker
+
+orders, spent, unit = queue.SimpleQueue(), {}, float(sys.argv[1])
+
+
+def serve():
+    while True:
+        delay, function = orders.get()
+        time.sleep(delay)
+        function()
+
+
+def later(delay, function, *args):
+    """A thread that belongs to no task does it."""
+    orders.put((delay, lambda: function(*args)))
+
+
+@contextlib.contextmanager
+def clock(line):
+    begin = time.monotonic()
+    yield
+    spent.setdefault(line, []).append(time.monotonic() - begin)
+
+
+def receives():
+    near, far = socket.create_connection(listener.getsockname()), listener.accept()[0]
+    for _ in range(3):
+        later(unit, far.send, b"!")
+        with clock("silent"):
+            near.recv(1)  # LINE silent
+    near.close(), far.close()
+
+
+def locked():
+    lock = threading.Lock()
+    lock.acquire()
+    for _ in range(2):
+        later(unit, lock.release)
+        with clock("locked"):
+            lock.acquire()  # LINE locked
+
+
+def asleep():
+    for _ in range(4):
+        with clock("asleep"):
+            time.sleep(unit)  # LINE asleep
+
+
+def reads():
+    later(unit, os.write, pipe[1], b"!")
+    with clock("piped"):
+        os.read(pipe[0], 1)  # LINE piped
+
+
+def in_library():
+    later(unit, orders_of_task.put, 1)
+    with clock("library"):
+        orders_of_task.get()  # LINE library
+
+
+def pooled():
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        part = pool.submit(time.sleep, unit)  # LINE submitted
+        with clock("result"):
+            part.result()  # LINE result
+        spent["submitted"] = [unit]
+
+
+def wants_gil():
+    later(0, ctypes.PyDLL(None).usleep, round(unit * 1e6))  # holds it
+    with clock("wanted"):
+        time.sleep(unit / 4)  # LINE wanted
+
+
+def branch(way, depth):
+    if not depth:
+        time.sleep(unit)  # LINE branch
+    elif way & 1:
+        branch(way >> 1, depth - 1)
+    else:
+        branch(way >> 1, depth - 1)
+
+
+def many():
+    """Each wait from another stack."""
+    for way in range(256):
+        with clock("branch"):
+            branch(way, 8)
+
+
+def deep():
+    with clock("branch"):
+        branch(0, 120)
+
+
+threading.Thread(target=serve, daemon=True).start()
+listener, pipe, orders_of_task = socket.create_server(("127.0.0.1", 0)), os.pipe(), queue.Queue()
+worker = small_worker.Worker()
+worker.start_unsafe()
+time.sleep(0.5)  # its agent reads this process in that time
+for task in [globals()[name] for name in sys.argv[2:]] or (receives, locked, asleep, reads, in_library, pooled, wants_gil):
+    worker.run(f"{task.__name__}-1", task)
+time.sleep(0.5)
+print(json.dumps(spent), flush=True)
