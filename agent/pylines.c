@@ -203,7 +203,10 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 	l->clocks = l->clocks && told;
 	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at);
 	if (class == CREMA_T_gil_wait)
-		pylines_waits(l, crema_call_object(t->word), like.span, ns);
+		pylines_waits(l, &(struct pylines_waiter){.cond = crema_call_object(t->word),
+							  .ns = ns,
+							  .span = like.span,
+							  .thread = i});
 	r = pylines_row(l, &like, python, tid, &cut);
 	t->row = r;
 	t->row_look = l->look;

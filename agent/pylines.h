@@ -38,6 +38,15 @@
 #define PYLINES_FULL_NS UINT64_C(1000000000) /* between two tables */
 #define PYLINES_SEND_NS UINT64_C(10000000000)
 
+#define PYLINES_HELD 16u /* latest samples of each thread that waited for the interpreter lock */
+
+/* Who held it in one of these. */
+struct pylines_held {
+	uint64_t boot_ns;
+	uint32_t table; /* low bits */
+	uint32_t row;	/* number in that table + 1; 0: unknown */
+};
+
 /* State of one thread block's thread. */
 struct pylines_thread {
 	uint32_t tid; /* 0: none */
@@ -49,13 +58,15 @@ struct pylines_thread {
 	uint8_t class;
 	struct pyline_row *row; /* of the sample `row_look` */
 	uint64_t row_look;
+	struct pylines_held held[PYLINES_HELD];
+	uint32_t held_next;
 };
 
 /* A thread that waits for the interpreter lock, and who held it then. */
 struct pylines_waiter {
 	uint64_t cond, ns;
 	struct py_gil gil;
-	uint32_t span;
+	uint32_t span, thread; /* thread: index of its block */
 };
 
 struct pylines {
@@ -91,18 +102,21 @@ void pylines_look(struct pylines *l, uint64_t mono_ns);
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
 /* The same: a thread waits on that condition variable; and once all threads were sampled. */
-void pylines_waits(struct pylines *l, uint64_t cond, uint32_t span, uint64_t ns);
+void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter);
 void pylines_blame(struct pylines *l);
+/* The row that held the interpreter lock in most samples of the thread's wait in that time, in how
+ * many, and of how many. NULL: unknown. */
+struct pyline_row *pylines_held_by(struct pylines *l, uint32_t tid, uint64_t from_boot_ns,
+				   uint64_t to_boot_ns, uint32_t *samples, uint32_t *of);
 /* The row of a stack that the shim recorded. like->why: the reason if there are no frames. */
 struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 				    const struct crema_py_frame *recorded, size_t n);
 /* Takes the shim's samples by the byte and its long waits. The worker may have ended. */
 void pylines_bytes(struct pylines *l);
-/* The row of the shim's stack with that hash, which is sent first if it was not yet. NULL: it has
- * no places. */
-const struct pyline_row *pylines_named(struct pylines *l, uint64_t hash, uint64_t boot_ns);
-/* Sends this row. */
-void pylines_send_row(struct pylines *l, struct pyline_row *r, uint64_t boot_ns);
+/* The row of the shim's stack with that hash. NULL: it has no places. */
+struct pyline_row *pylines_named(struct pylines *l, uint64_t hash);
+/* Sends this row if it was not yet, for a message that refers to it. */
+void pylines_tell(struct pylines *l, struct pyline_row *r, uint64_t boot_ns);
 /* All rows are sent again. */
 void pylines_forget(struct pylines *l);
 /* Sends what there is to send. `last`: the worker has ended; sends all that was not sent. */

@@ -107,7 +107,7 @@ void pylines_bytes(struct pylines *l)
 	}
 }
 
-const struct pyline_row *pylines_named(struct pylines *l, uint64_t hash, uint64_t boot_ns)
+struct pyline_row *pylines_named(struct pylines *l, uint64_t hash)
 {
 	struct crema_shm *m = l->view->shm;
 	struct pyline_row *r = NULL;
@@ -116,10 +116,5 @@ const struct pyline_row *pylines_named(struct pylines *l, uint64_t hash, uint64_
 		if (__atomic_load_n(&m->byte_stack_hash[i], __ATOMIC_RELAXED) == hash &&
 		    __atomic_load_n(&m->byte_stack[i].state, __ATOMIC_ACQUIRE) >= 2)
 			r = row_of(l, &m->byte_stack[i]);
-	if (!r || r->why != PYLINES_WHOLE)
-		return NULL;
-	if (!r->told)
-		pylines_send_row(l, r, boot_ns);
-	r->told = true;
-	return r;
+	return r && r->why == PYLINES_WHOLE ? r : NULL;
 }

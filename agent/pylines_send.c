@@ -197,10 +197,13 @@ static bool gather(struct pylines *l, struct message *m)
 	return m->rows != 0;
 }
 
-void pylines_send_row(struct pylines *l, struct pyline_row *r, uint64_t boot_ns)
+void pylines_tell(struct pylines *l, struct pyline_row *r, uint64_t boot_ns)
 {
 	static struct message m; /* one thread */
 
+	if (r->told)
+		return;
+	r->told = true;
 	m.rows = 1;
 	m.row[0] = (uint16_t)(r - l->table->row);
 	name_places(l->table, &m);

@@ -75,18 +75,58 @@ static void find_frames(struct stacks *s, const struct crema_stack *r, struct lo
 	}
 }
 
+/* Rows of LINES that a record refers to; NULL: none. */
+struct rows_of {
+	const struct pyline_row *python, *holder;
+	uint32_t samples, of; /* of the holder */
+};
+
+/* Sends those that were not sent yet. */
+static struct rows_of find_rows(struct stacks *s, const struct crema_stack *r)
+{
+	struct rows_of rows = {NULL, NULL, 0, 0};
+	struct pyline_row *python, *holder = NULL;
+
+	if (!s->lines)
+		return rows;
+	python = pylines_named(s->lines, r->python);
+	if (r->wait == CREMA_T_gil_wait)
+		holder = pylines_held_by(s->lines, r->tid, r->end_boot_ns - r->waited_ns,
+					 r->end_boot_ns, &rows.samples, &rows.of);
+	if (python)
+		pylines_tell(s->lines, python, r->end_boot_ns);
+	if (holder)
+		pylines_tell(s->lines, holder, r->end_boot_ns);
+	rows.python = python;
+	rows.holder = holder;
+	return rows;
+}
+
+static void pack_rows(const struct stacks *s, msgpack_packer *pk, const struct rows_of *rows)
+{
+	if (rows->python || rows->holder)
+		pack_kv_u64(pk, "lines_table", s->lines->table_id);
+	if (rows->python)
+		pack_kv_u64(pk, "lines_row", (uint64_t)(rows->python - s->lines->table->row));
+	if (!rows->holder)
+		return;
+	pack_kv_u64(pk, "holder_row", (uint64_t)(rows->holder - s->lines->table->row));
+	pack_kv_u64(pk, "holder_samples", rows->samples);
+	pack_kv_u64(pk, "holder_of", rows->of);
+}
+
 static void send_stack(struct stacks *s, const struct crema_stack *r)
 {
 	static const char *const on[] = {NULL, "file", "socket", "other", "host"};
 	struct text prefix = view_text(s->view, r->prefix), span = view_text(s->view, r->span);
 	struct text named = view_text(s->view, r->file), file = redact_file(s->view->redact, named);
 	struct located frame[CREMA_STACK_DEPTH];
-	const struct pyline_row *python;
+	struct rows_of rows;
 	msgpack_packer *pk;
 	char peer[64];
 
 	find_frames(s, r, frame);
-	python = s->lines ? pylines_named(s->lines, r->python, r->end_boot_ns) : NULL;
+	rows = find_rows(s, r);
 	pk = outbox_begin_map(s->out, OUTBOX_RECORD, CREMA_MSG_STACK);
 	pack_kv_u64(pk, "number", r->number);
 	pack_kv_u64(pk, "attempt", r->attempt);
@@ -110,10 +150,7 @@ static void send_stack(struct stacks *s, const struct crema_stack *r)
 		pack_u64(pk, frame[i].module);
 		pack_u64(pk, frame[i].place);
 	}
-	if (python) {
-		pack_kv_u64(pk, "lines_table", s->lines->table_id);
-		pack_kv_u64(pk, "lines_row", (uint64_t)(python - s->lines->table->row));
-	}
+	pack_rows(s, pk, &rows);
 	outbox_end_map(s->out, OUTBOX_RECORD);
 }
 

@@ -111,18 +111,28 @@ static struct site *site_of(struct model *m, const struct site *key)
 	return s;
 }
 
+/* NULL: not named, or not known. */
+static const struct line_stack *named_row(const struct model *m, struct worker *w,
+					  const msgpack_object *map, const char *name)
+{
+	uint64_t table, number;
+
+	if (!object_u64(get(map, "lines_table"), &table) || !object_u64(get(map, name), &number))
+		return NULL;
+	return model_line_stack(m, w, table, number);
+}
+
 static void take_python(const struct model *m, struct worker *w, const msgpack_object *map,
 			struct site *key)
 {
-	const struct line_stack *row;
-	uint64_t table, number;
+	const struct line_stack *row = named_row(m, w, map, "lines_row");
 
-	if (!object_u64(get(map, "lines_table"), &table) ||
-	    !object_u64(get(map, "lines_row"), &number))
-		return;
-	row = model_line_stack(m, w, table, number);
 	key->python = row ? row->list : NULL;
 	key->python_cut = row && row->outer_cut;
+	row = named_row(m, w, map, "holder_row");
+	key->holder.python = row ? row->list : NULL;
+	key->holder.samples = get_u64(map, "holder_samples", 0);
+	key->holder.of = get_u64(map, "holder_of", 0);
 }
 
 int model_feed_stack(struct model *m, struct worker *w, const msgpack_object *map)
@@ -158,6 +168,8 @@ int model_feed_stack(struct model *m, struct worker *w, const msgpack_object *ma
 	waits = s ? &s->waits : &m->sites_cut;
 	waits->calls++;
 	waits->ns += ns;
+	if (s && ns > waits->longest_ns)
+		s->holder = key.holder;
 	if (ns > waits->longest_ns)
 		waits->longest_ns = ns;
 	return 0;

@@ -27,6 +27,12 @@ struct waits {
 	uint64_t calls, ns, longest_ns;
 };
 
+/* Who held the interpreter lock during a wait, in `samples` of `of` samples of it. */
+struct site_holder {
+	const struct line_list *python; /* NULL: unknown */
+	uint64_t samples, of;
+};
+
 struct site {
 	const char *span, *prefix;
 	const char *file, *peer, *on; /* what was waited for, if known */
@@ -36,6 +42,7 @@ struct site {
 	const struct line_list *python; /* NULL: unknown */
 	bool python_cut;		/* its outermost places are missing */
 	struct waits waits;
+	struct site_holder holder; /* of the longest wait */
 };
 
 struct site_module {

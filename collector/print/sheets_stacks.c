@@ -44,10 +44,12 @@ void blocking_columns(struct sheet_maker *k)
 {
 	static const struct site nowhere;
 
-	blocking_cells(&(struct blocking_row){.site = &nowhere}, sheet_put_column, k);
+	blocking_cells(&(struct blocking_row){.site = &nowhere, .longest = &nowhere},
+		       sheet_put_column, k);
 	sheet_column_add(k, "frames", VALUE_TEXT, NULL);
 	sheet_column_add(k, "stack", VALUE_TEXT, NULL);
 	sheet_column_add(k, "python_frames", VALUE_TEXT, NULL);
+	sheet_column_add(k, "longest_holder_frames", VALUE_TEXT, NULL);
 }
 
 void blocking_rows(struct sheet_maker *k)
@@ -61,7 +63,9 @@ void blocking_rows(struct sheet_maker *k)
 		blocking_cells(r, sheet_put_cell, k);
 		PUT_LIST(frames, blocking_frames_json(r, j, member))
 		PUT_LIST(stack, blocking_stack_json(b, k->report->run->model, r->site, j, member))
-		PUT_LIST(python_frames, blocking_python_json(r, j, member))
+		PUT_LIST(python_frames, blocking_python_json(r->site->python, j, member))
+		PUT_LIST(longest_holder_frames,
+			 blocking_python_json(r->longest->holder.python, j, member))
 		sheet_row_end(k);
 	}
 }

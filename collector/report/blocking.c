@@ -134,6 +134,8 @@ static int take_site(struct blocking *b, const struct model *m, const struct sit
 	}
 	if (!row->site || s->waits.ns > row->site->waits.ns)
 		row->site = s;
+	if (!row->longest || s->waits.longest_ns > row->waits.longest_ns)
+		row->longest = s;
 	row->waits.calls += s->waits.calls;
 	row->waits.ns += s->waits.ns;
 	if (s->waits.longest_ns > row->waits.longest_ns)
@@ -234,12 +236,24 @@ void blocking_frames_json(const struct blocking_row *r, struct json *j, const ch
 	emit_end(j);
 }
 
-void blocking_python_json(const struct blocking_row *r, struct json *j, const char *name)
+void blocking_python_json(const struct line_list *list, struct json *j, const char *name)
 {
-	if (r->site->python)
-		lines_frames_json(r->site->python, j, name);
+	if (list)
+		lines_frames_json(list, j, name);
 	else
 		emit_value(j, name, value_null());
+}
+
+static void put_holder(const struct site_holder *h, cell_put put, void *arg)
+{
+	const struct line_list *list = h->python;
+	const struct line_place *p = list ? lines_user_place(list, 0) : NULL;
+	char line[LINES_TEXT];
+
+	p = p || !list || !list->depth ? p : list->place[0];
+	put(arg, "longest_holder", VALUE_TEXT, p ? value_text(lines_text(p, line)) : value_null());
+	put(arg, "longest_holder_samples", VALUE_UINT, p ? value_uint(h->samples) : value_null());
+	put(arg, "longest_samples", VALUE_UINT, p ? value_uint(h->of) : value_null());
 }
 
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
@@ -257,6 +271,7 @@ void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
 	put(arg, "count", VALUE_UINT, value_uint(r->waits.calls));
 	put(arg, "waited_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.ns)));
 	put(arg, "longest_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.longest_ns)));
+	put_holder(&r->longest->holder, put, arg);
 }
 
 void blocking_json(struct blocking *b, const struct run *run, struct json *j)
@@ -270,7 +285,8 @@ void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 		blocking_cells(r, emit_cell, j);
 		blocking_frames_json(r, j, "frames");
 		blocking_stack_json(b, run->model, r->site, j, "stack");
-		blocking_python_json(r, j, "python_frames");
+		blocking_python_json(r->site->python, j, "python_frames");
+		blocking_python_json(r->longest->holder.python, j, "longest_holder_frames");
 		emit_end(j);
 	}
 	emit_end(j);

@@ -22,7 +22,7 @@ struct blocking_row {
 	bool python;		       /* its Python frames are known */
 	const char *frame[BLOCKING_FRAMES];
 	uint32_t frames;
-	const struct site *site; /* the one with the longest wait */
+	const struct site *site, *longest; /* those with most time, and with the longest wait */
 	struct waits waits;
 };
 
@@ -47,8 +47,8 @@ const char *blocking_wait(const struct blocking_row *r);
 /* All cells except its frames and stacks. */
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg);
 void blocking_frames_json(const struct blocking_row *r, struct json *j, const char *name);
-/* Its Python frames as lines_frames_json(); null: unknown. */
-void blocking_python_json(const struct blocking_row *r, struct json *j, const char *name);
+/* Python frames as lines_frames_json(); NULL: unknown. */
+void blocking_python_json(const struct line_list *list, struct json *j, const char *name);
 void blocking_stack_json(struct blocking *b, const struct model *m, const struct site *s,
 			 struct json *j, const char *name);
 void blocking_completeness_json(const struct blocking *b, struct json *j);

@@ -300,7 +300,8 @@ def test_long_waits(made):
                                                 ("gil", "other", None, None, [45], 0x1003)):
         expected.append({"wait": wait, "prefix": prefix, "file": file, "peer": peer, "line": None, "python_frames": None,
                          "python_frames_cut": None, "count": len(ns), "waited_seconds": near(sum(ns) / 1000),
-                         "longest_seconds": near(max(ns) / 1000), "frames": [f"none.so+{place:#x}", "0x2000"],
+                         "longest_seconds": near(max(ns) / 1000), "longest_holder": None, "longest_holder_samples": None, "longest_samples": None,
+                         "longest_holder_frames": None, "frames": [f"none.so+{place:#x}", "0x2000"],
                          "stack": [{"function": None, "module": "/lib/none.so", "build_id": "ab12", "offset": hex(place)},
                                    {"function": None, "module": None, "build_id": None, "offset": "0x2000"}]})
     assert made.json["blocking"] == expected

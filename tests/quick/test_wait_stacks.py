@@ -92,6 +92,16 @@ def test_the_table_and_the_page_name_the_line(run):
     assert f"{JOB.name}:{LINES['silent']} receives" in (run["folder"] / "report.html").read_text()
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_held_the_interpreter_lock(tmp_path, version):
+    """Of a long wait for it, in the samples taken during this wait; no other wait has a holder."""
+    rows = made_by(tmp_path, version, 0.6, ["wants_gil"])["blocking"]
+    row, = [row for row in rows if row["wait"] == "gil"]
+    assert name_of(row["longest_holder"]) == "holds" and row["longest_holder"] == row["longest_holder_frames"][-1]
+    assert row["longest_samples"] >= row["longest_holder_samples"] >= 3
+    assert all(r["longest_holder"] is r["longest_holder_samples"] is r["longest_samples"] is r["longest_holder_frames"] is None for r in rows if r != row)
+
+
 def test_a_deep_stack_is_cut(tmp_path):
     row, = [row for row in made_by(tmp_path, arguments=["deep"])["blocking"] if row["wait"] == "sleep"]
     assert row["python_frames_cut"] is True and len(row["python_frames"]) == 96 and name_of(row["line"]) == "branch"

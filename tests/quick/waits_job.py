@@ -26,7 +26,7 @@ def serve():
 
 def later(delay, function, *args):
     """A thread that belongs to no task does it."""
-    orders.put((delay, lambda: function(*args)))
+    orders.put((delay, lambda: function(*args)))  # LINE holds
 
 
 @contextlib.contextmanager

@@ -217,9 +217,13 @@ static struct held_case *held_case(bool of_a_task, bool switches)
 				  &(struct pyline_row){.span = 1, .prefix = 2, .depth = 1}, &place);
 	h->lines.thread[4].row = h->row;
 	h->lines.thread[4].row_look = of_a_task ? 9 : 8;
-	pylines_waits(&h->lines, LOW + 0x7020, 5, NS(1));
-	pylines_waits(&h->lines, LOW + 0x7020, 5, NS(2));
-	pylines_waits(&h->lines, LOW + 0x6000, 5, NS(4)); /* no such lock */
+	pylines_waits(&h->lines,
+		      &(struct pylines_waiter){.cond = LOW + 0x7020, .span = 5, .ns = NS(1)});
+	pylines_waits(&h->lines,
+		      &(struct pylines_waiter){.cond = LOW + 0x7020, .span = 5, .ns = NS(2)});
+	pylines_waits(&h->lines, &(struct pylines_waiter){.cond = LOW + 0x6000,
+							  .span = 5,
+							  .ns = NS(4)}); /* no such lock */
 	if (switches)
 		put(&h->python, LOW + 0x7000 + 24, 1);
 	pylines_blame(&h->lines);
@@ -847,6 +851,87 @@ static void test_long_waits_have_lines(void **state)
 	fx_free(fx);
 }
 
+/* Samples of thread 55: which row held the lock; NULL: unknown. */
+static void hold(struct agent_side *a, uint64_t boot_ns, const struct pyline_row *row)
+{
+	struct pylines_thread *t = &a->lines.thread[7];
+
+	t->tid = 55;
+	t->held[t->held_next++ % PYLINES_HELD] =
+		(struct pylines_held){.boot_ns = boot_ns,
+				      .table = (uint32_t)a->lines.table_id,
+				      .row = row ? (uint32_t)(row - a->lines.table->row) + 1 : 0};
+}
+
+static void hold_in_turn(struct agent_side *a, struct pyline_row *const row[2])
+{
+	static const int at[] = {0, 0, 0, 1, -1, 1, 0};
+
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
+		hold(a, NS(i + 1), at[i] < 0 ? NULL : row[at[i]]);
+}
+
+/* Of the samples during a wait, the row with most; of a call site, that of its longest wait. */
+static void test_the_holder_during_a_wait(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record task = work(1, "a", 0, 10000);
+	struct pyline_row *row[2];
+	struct stacks stacks;
+	struct agent_side a;
+	struct report r;
+	uint32_t span, samples, of;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_task(fx, 1, &task);
+	agent_side_init(&a, fx);
+	stacks_init(&stacks, &a.view, &a.out, &a.lines, 0);
+	span = text(&a, "span");
+	for (uint32_t i = 0; i < 2; i++)
+		row[i] = row_of(&a, span, text(&a, "a"), 42 + i);
+	hold_in_turn(&a, row);
+	assert_ptr_equal(pylines_held_by(&a.lines, 55, NS(3), NS(7) - 1, &samples, &of), row[1]);
+	assert_int_equal(samples, 2);
+	assert_int_equal(of, 4);
+	assert_ptr_equal(pylines_held_by(&a.lines, 55, NS(1), NS(7), &samples, &of), row[0]);
+	assert_int_equal(samples, 4);
+	assert_int_equal(of, 7);
+	assert_null(pylines_held_by(&a.lines, 55, NS(5), NS(5), &samples, &of));
+	assert_null(pylines_held_by(&a.lines, 55, NS(8), NS(9), &samples, &of));
+	assert_null(pylines_held_by(&a.lines, 56, NS(1), NS(7), &samples, &of));
+	assert_null(pylines_held_by(&a.lines, 0, NS(1), NS(7), &samples, &of));
+	for (uint32_t i = 0; i < 4; i++) {
+		static const uint64_t ends[] = {3, 7, 2, 7}, waited[] = {2, 3, 1, 6};
+
+		record_of(&a, i, span, 0);
+		a.shm->stack[i].tid = 55;
+		a.shm->stack[i].wait = i < 3 ? CREMA_T_gil_wait : CREMA_T_lock_wait;
+		a.shm->stack[i].end_boot_ns = NS(ends[i]) - 1;
+		a.shm->stack[i].waited_ns = NS(waited[i]);
+	}
+	stacks_poll(&stacks, a.now);
+	send_and_feed(&a, fx, 2);
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(r.blocking->rows.n, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct site_holder *h = &r.blocking->rows.v[i]->longest->holder;
+
+		assert_int_equal(h->python == NULL,
+				 r.blocking->rows.v[i]->wait == CREMA_T_lock_wait);
+		assert_true(!h->python || lines_user_place(h->python, 0)->line == 43);
+		assert_int_equal(h->samples, h->python ? 2 : 0);
+		assert_int_equal(h->of, h->python ? 3 : 0);
+	}
+	a.lines.table_id++;
+	assert_null(pylines_held_by(&a.lines, 55, NS(1), NS(7), &samples, &of));
+	report_release(&r);
+	stacks_release(&stacks);
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
 /* A full table is sent and cleared; its rows and those of the next table are different ones. */
 static void test_a_full_table_begins_anew(void **state)
 {
@@ -1219,7 +1304,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_become_lines),
 		cmocka_unit_test(test_the_shims_bytes_are_taken),
 		cmocka_unit_test(test_long_waits_have_lines),
-		cmocka_unit_test(test_long_waits_have_lines),
+		cmocka_unit_test(test_the_holder_during_a_wait),
 		cmocka_unit_test(test_a_table_keeps_each_once),
 		cmocka_unit_test(test_a_full_table_counts),
 		cmocka_unit_test(test_waits_have_the_class_of_their_call),
