@@ -154,6 +154,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	in_flight = drain_end(&a->drain);
 	stacks_poll(&a->stacks, mono_ns);
 	pylines_bytes(&a->lines);
+	pylines_large(&a->lines);
 	pylines_send(&a->lines, true, mono_ns, boot_ns);
 	rows_forget(&a->rows);
 	rows_files(&a->rows, true);

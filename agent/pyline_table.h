@@ -63,6 +63,10 @@ struct pyline_row {
 	uint32_t byte_samples[CREMA_LINES_BYTES];
 	uint64_t bytes[CREMA_LINES_BYTES];
 	double byte_variance[CREMA_LINES_BYTES];
+	/* Large allocations (pylines_large.c), by enum crema_lines_large; sums of differences, so
+	 * that those of a worker's tables add up. */
+	int64_t large[CREMA_LINES_LARGE];
+	uint64_t large_changes, large_epoch;
 };
 
 struct pyline_table {

@@ -286,6 +286,7 @@ void pylines_look(struct pylines *l, uint64_t mono_ns)
 	if (mono_ns < l->next_ns || !is_ready(l))
 		return;
 	pylines_bytes(l);
+	pylines_large(l);
 	gap = l->last_ns ? mono_ns - l->last_ns : l->interval_ns;
 	gap = gap < PYLINES_GAP_NS ? gap : PYLINES_GAP_NS;
 	begin = clock_thread_ns();

@@ -16,7 +16,8 @@
  * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples.
  *
  * What tasks read and received is sampled by the byte, and each long wait is counted, by the shim
- * with the thread's stack; here these are added to the same rows (pylines_bytes.c).
+ * with the thread's stack; here these are added to the same rows (pylines_bytes.c), and so are the
+ * large allocations that the shim records (pylines_large.c).
  *
  * Rows are cumulative and sent when they changed: each PYLINES_SEND_NS while tasks run, and once
  * when none does. When the table is full all of it is sent and a new one begins. One thread.
@@ -89,7 +90,10 @@ struct pylines {
 	uint64_t cpu_ns;			     /* of all samples with tasks */
 	uint64_t interval_ns;			     /* the present mean */
 	uint32_t byte_idle[CREMA_SHM_BYTE_STACKS];   /* samples in which a row was unused */
-	bool clocks;				     /* run queue separated from the CPU */
+	uint64_t large_seq;			     /* of the numbers that were read last */
+	uint64_t large_number[CREMA_LARGE_ROWS];     /* of the rows whose stacks are known */
+	struct crema_py_frame large_frame[CREMA_LARGE_ROWS][CREMA_BYTE_DEPTH];
+	bool clocks; /* run queue separated from the CPU */
 	bool unsent;
 };
 
@@ -111,6 +115,8 @@ struct pyline_row *pylines_held_by(struct pylines *l, uint32_t tid, uint64_t fro
 /* The row of a stack that the shim recorded. like->why: the reason if there are no frames. */
 struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 				    const struct crema_py_frame *recorded, size_t n);
+/* Takes the shim's large allocations. The worker may have ended. */
+void pylines_large(struct pylines *l);
 /* Takes the shim's samples by the byte and its long waits. The worker may have ended. */
 void pylines_bytes(struct pylines *l);
 /* The row of the shim's stack with that hash. NULL: it has no places. */

@@ -57,7 +57,9 @@ struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 
 	for (size_t i = 0; i < n; i++)
 		frame[i] = py_stack_frame(&l->process, &recorded[i]);
-	if (!n && like->why == PYLINES_WHOLE)
+	if (n)
+		like->why = PYLINES_WHOLE;
+	else if (like->why == PYLINES_WHOLE)
 		like->why = PYLINES_NONE;
 	return row_of(l, like, frame, n);
 }

@@ -117,6 +117,21 @@ static void pack_waits(msgpack_packer *pk, const struct pyline_row *r)
 	}
 }
 
+static void pack_large(msgpack_packer *pk, const struct pyline_row *r)
+{
+	size_t map;
+
+	if (!r->large_changes)
+		return;
+	pack_text(pk, "large");
+	map = pack_map_begin(pk);
+	pack_kv_u64(pk, "changes", r->large_changes);
+	pack_kv_u64(pk, "epoch", r->large_epoch);
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		pack_kv_i64(pk, row_line_large[i].id, r->large[i]);
+	pack_map_end(pk, map);
+}
+
 static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct message *m,
 		     uint32_t number)
 {
@@ -146,6 +161,7 @@ static void pack_row(const struct pylines *l, msgpack_packer *pk, const struct m
 	pack_bytes(pk, r);
 	pack_waits(pk, r);
 	pack_kv_true(pk, "outer_cut", r->outer_cut);
+	pack_large(pk, r);
 	pack_text(pk, "frames");
 	pack_array(pk, r->depth);
 	for (uint32_t i = 0; i < r->depth; i++)
@@ -167,6 +183,7 @@ static void send_message(struct pylines *l, const struct message *m, bool last, 
 	pack_kv_text(pk, "state", l->state);
 	pack_kv_u64(pk, "interval_ns", l->interval_ns);
 	pack_kv_u64(pk, "cpu_ns", l->cpu_ns);
+	pack_kv_u64(pk, "large_bytes", l->view->shm->large_bytes);
 	pack_text(pk, "clocks");
 	pack_bool(pk, l->clocks);
 	if (m->rows)

@@ -90,6 +90,11 @@ const struct row_line_bytes row_line_bytes[CREMA_LINES_BYTES] = {
 #include "rows.def"
 };
 
+const struct row_line_large row_line_large[CREMA_LINES_LARGE] = {
+#define LINES_LARGE(name, kind, cell, shown, help) {#name, shown, LARGE_##kind},
+#include "rows.def"
+};
+
 #define IN_calls false
 #define IN_bytes false
 #define IN_ns true

@@ -89,6 +89,12 @@ struct row_line_bytes {
 	enum crema_time_id wait;
 };
 extern const struct row_line_bytes row_line_bytes[CREMA_LINES_BYTES];
+/* Large allocations by stack. */
+struct row_line_large {
+	const char *id, *shown;
+	enum { LARGE_SUM, LARGE_NOW, LARGE_PEAK } kind;
+};
+extern const struct row_line_large row_line_large[CREMA_LINES_LARGE];
 extern const struct row_time row_times[CREMA_TIMES];
 extern const struct row_count row_counts[CREMA_COUNTS];
 extern const struct row_layer row_layers[CREMA_LAYERS];

@@ -109,6 +109,12 @@ enum crema_lines_byte {
 	CREMA_LINES_BYTES
 };
 
+enum crema_lines_large {
+#define LINES_LARGE(name, ...) CREMA_LINES_L_##name,
+#include "rows.def"
+	CREMA_LINES_LARGE
+};
+
 enum crema_frame_type {
 #define FRAME(id, number, help) CREMA_FRAME_##id = number,
 #define MESSAGE(id, number, help)

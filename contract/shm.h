@@ -24,6 +24,7 @@
 
 #include "fnv.h"
 #include "ids.h"
+#include "shm_large.h"
 #include "shm_stacks.h"
 
 #define CREMA_SHM_MAGIC 0x314d454d41455243ull /* "CREAMEM1" */
@@ -428,6 +429,8 @@ struct crema_probe_text {
 	 CREMA_SHM_EXTENTS * sizeof(struct crema_extent) +                                         \
 	 CREMA_SHM_STACKS * sizeof(struct crema_stack) +                                           \
 	 CREMA_SHM_BYTE_STACKS * (sizeof(struct crema_byte_stack) + sizeof(uint64_t)) +            \
+	 CREMA_LARGE_SPANS * sizeof(struct crema_large_span) +                                     \
+	 CREMA_LARGE_ROWS * (sizeof(struct crema_large_row) + sizeof(struct crema_large_told)) +   \
 	 CREMA_SHM_CODEC_ROWS * sizeof(struct crema_codec_row) +                                   \
 	 CREMA_SHM_SERVERS * sizeof(struct crema_server) +                                         \
 	 CREMA_SHM_SECTIONS * sizeof(struct crema_section) +                                       \
@@ -481,6 +484,13 @@ struct crema_shm {
 	uint32_t byte_samples; /* written by the agent: 1 if it takes samples by the byte */
 	uint64_t byte_stack_hash[CREMA_SHM_BYTE_STACKS]; /* of the rows; 0: none */
 	struct crema_byte_stack byte_stack[CREMA_SHM_BYTE_STACKS];
+	uint64_t large_seq;    /* see shm_large.h */
+	uint64_t large_frames; /* address of struct
+				  crema_py_frame[CREMA_LARGE_ROWS][CREMA_BYTE_DEPTH] */
+	uint64_t large_bytes;  /* allocations of this size and more are recorded; 0: none */
+	struct crema_large_span large_span[CREMA_LARGE_SPANS];
+	struct crema_large_row large[CREMA_LARGE_ROWS];
+	struct crema_large_told large_told[CREMA_LARGE_ROWS];
 	struct crema_filesystem filesystem[CREMA_SHM_FILESYSTEMS];
 	struct crema_codec_row codec[CREMA_SHM_CODEC_ROWS];
 	struct crema_server server[CREMA_SHM_SERVERS]; /* the last: what did not fit */
@@ -528,6 +538,7 @@ static inline uint64_t crema_shm_tables(void)
 #define GAUGE_PART(name, ...) "gauge part " #name,
 #define TOTALS_NUMBER(name, ...) "totals " #name,
 #define LINES_BYTES(name, ...) "lines bytes " #name,
+#define LINES_LARGE(name, ...) "lines large " #name,
 #include "rows.def"
 #define HOOK(family, ret, name, ...) "call " #name,
 #include "hooks.def"

@@ -12,10 +12,9 @@
 
 #define CREMA_SHM_STACKS 128u
 #define CREMA_STACK_DEPTH 48u
-#define CREMA_SHM_BYTE_STACKS 128u
-#define CREMA_SHM_BYTE_STACKS_OTHER                                                                \
-	8u /* the last of them: long waits whose stacks found no room                              \
-	    */
+#define CREMA_SHM_BYTE_STACKS 120u
+/* The last of them: long waits whose stacks found no room. */
+#define CREMA_SHM_BYTE_STACKS_OTHER 8u
 #define CREMA_BYTE_DEPTH 96u
 
 /*

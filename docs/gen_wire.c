@@ -119,6 +119,10 @@ static const struct line doing[] = {
 #define DOING_FIELD(name, help) {#name, "", help},
 #include "rows.def"
 };
+static const struct line lines_large[] = {
+#define LINES_LARGE(name, kind, cell, shown, help) {#name, #cell, #kind ": " help},
+#include "rows.def"
+};
 static const struct line lines_bytes[] = {
 #define LINES_BYTES(name, cell, shown, head, count, wait, help) {#name, #cell, help},
 #include "rows.def"
@@ -166,6 +170,15 @@ int main(void)
 	    "class, exact) are absent without long waits. `outer_cut`: outermost frames are "
 	    "missing.",
 	    "| name | column | meaning |\n|---|---|---|", lines_bytes);
+	PUT("LINES, large",
+	    "Keys of a row's map `large`, which is absent if the stack made no large allocation: "
+	    "exact "
+	    "numbers of blocks of at least `large_bytes`, a number of the message (0: none are "
+	    "recorded). The map also has `changes`, which grows with each change, and `epoch`. SUM "
+	    "grows; NOW grows and shrinks, and adds up over the tables of a worker; PEAK is valid "
+	    "in "
+	    "rows with the newest `epoch` of a worker and span.",
+	    "| name | column | meaning |\n|---|---|---|", lines_large);
 	PUT("DOING",
 	    "The map has `boot_ns`, `rows` with these, and `cut`, the number of rows left out. The "
 	    "latest is valid; times are of CLOCK_BOOTTIME.",

@@ -137,7 +137,8 @@ int costs_build(struct costs *c, const struct run *run)
 	free(end);
 	if (rc)
 		return rc;
-	classify(c); /* in the run's order: that of addresses differs, and so would the last digits */
+	classify(c); /* in the run's order: that of addresses differs, and so would the last digits
+		      */
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), by_attempt);
 	return 0;

@@ -140,10 +140,49 @@ static void take_waits(const msgpack_object *map, struct line_numbers *n)
 	}
 }
 
+static bool same_peak(const void *item, const void *key)
+{
+	const struct line_peak *a = item, *b = key;
+
+	return a->worker == b->worker && a->span == b->span;
+}
+
+/* NULL: no memory. */
+static struct line_peak *peak_of(struct model *m, const struct line_stack *row)
+{
+	struct line_peak key = {.worker = row->worker, .span = row->span}, *p;
+	uint64_t hash = hash_pair((uintptr_t)key.worker, (uintptr_t)key.span);
+
+	p = table_find(&m->lines.peak_table, hash, same_peak, &key);
+	if (p)
+		return p;
+	p = arena_get(&m->arena, sizeof(*p));
+	if (!p || table_add(&m->lines.peak_table, hash, p)) {
+		m->error = -ENOMEM;
+		return NULL;
+	}
+	*p = key;
+	return p;
+}
+
+static void take_large(struct model *m, struct line_stack *row, const msgpack_object *map)
+{
+	struct line_peak *peak;
+
+	row->n.large_changes = get_u64(map, "changes", 0);
+	row->n.large_epoch = get_u64(map, "epoch", 0);
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		row->n.large[i] = get_i64(map, row_line_large[i].id, 0);
+	peak = row->n.large_changes ? peak_of(m, row) : NULL;
+	if (peak && row->n.large_epoch > peak->epoch)
+		peak->epoch = row->n.large_epoch;
+	row->peak = peak;
+}
+
 /* Larger in a newer message. */
 static uint64_t sum_of(const struct line_numbers *n)
 {
-	uint64_t sum = n->held_samples;
+	uint64_t sum = n->held_samples + n->large_changes;
 
 	for (unsigned int i = 0; i < LINE_CLASSES_TOLD; i++)
 		sum += n->samples[i];
@@ -203,13 +242,16 @@ static int take_row(struct model *m, const struct line_stack *like, const msgpac
 	key.n.held_ns = get_u64(map, "held_ns", 0);
 	take_bytes(map, &key.n);
 	take_waits(map, &key.n);
+	take_large(m, &key, get(map, "large"));
 	take_classes(get(map, "samples"), key.n.samples);
 	take_classes(get(map, "ns"), key.n.ns);
 	hash = row_hash(&key);
 	row = table_find(&m->lines.row_table, hash, same_row, &key);
 	if (row) {
-		if (sum_of(&key.n) > sum_of(&row->n))
+		if (sum_of(&key.n) > sum_of(&row->n)) {
 			row->n = key.n;
+			row->peak = key.peak;
+		}
 		return m->error;
 	}
 	if (m->lines.rows.n >= MODEL_LINES) {
@@ -234,6 +276,7 @@ static void take_told(struct model *m, struct lines_told *t, const msgpack_objec
 	t->state = model_text(m, get_text(map, "state"));
 	t->clocks = get_true(map, "clocks");
 	t->interval_ns = get_u64(map, "interval_ns", 0);
+	t->large_bytes = get_u64(map, "large_bytes", 0);
 	t->cpu_ns = get_u64(map, "cpu_ns", 0);
 }
 
@@ -268,4 +311,5 @@ void model_lines_release(struct lines_model *l)
 	table_release(&l->place_table);
 	table_release(&l->list_table);
 	table_release(&l->row_table);
+	table_release(&l->peak_table);
 }

@@ -44,6 +44,16 @@ struct line_numbers {
 	double byte_variance[CREMA_LINES_BYTES]; /* bytes squared */
 	/* Waits longer than the threshold, exact. */
 	uint64_t waits[CREMA_TIMES], waited_ns[CREMA_TIMES];
+	/* Large allocations, by enum crema_lines_large. */
+	int64_t large[CREMA_LINES_LARGE];
+	uint64_t large_changes, large_epoch;
+};
+
+/* The newest epoch of a worker's maximum of large allocations under a span. */
+struct line_peak {
+	const struct worker *worker;
+	const char *span;
+	uint64_t epoch;
 };
 
 struct line_stack {
@@ -56,6 +66,7 @@ struct line_stack {
 	bool outside;	/* of a thread without a task: only held_* counts */
 	bool outer_cut; /* outermost places are missing */
 	const struct line_list *list;
+	const struct line_peak *peak; /* NULL: no large allocation */
 	struct line_numbers n;
 };
 
@@ -64,11 +75,12 @@ struct lines_told {
 	bool known, clocks, cut; /* cut: some rows were beyond MODEL_LINES */
 	uint64_t boot_ns, interval_ns;
 	const char *state;
-	uint64_t cpu_ns; /* of its latest agent, since that agent began */
+	uint64_t large_bytes; /* allocations of this size and more are recorded; 0: none */
+	uint64_t cpu_ns;      /* of its latest agent, since that agent began */
 };
 
 struct lines_model {
-	struct table place_table, list_table, row_table;
+	struct table place_table, list_table, row_table, peak_table;
 	struct {
 		struct line_stack **v;
 		size_t n, cap;

@@ -36,4 +36,5 @@ void report_table_memory(const struct report *r, struct sink *s, bool colour)
 			   "malloc_trim(0) returns of the free blocks; all the time: the least "
 			   "of it in the second half of the readings"
 			 : "no worker's heaps could be read: glibc only, and CREMA_HEAP=on");
+	lines_large_table(&r->lines, s, colour);
 }

@@ -240,6 +240,7 @@ void report_table_servers(const struct report *r, struct sink *s, bool colour)
 void report_table_lines(const struct report *r, struct sink *s, bool colour)
 {
 	lines_table(&r->lines, &r->read_lines, &r->facts->all, s, colour);
+	lines_large_table(&r->lines, s, colour);
 }
 
 void report_table_source(const struct report *r, struct sink *s, bool colour)

@@ -384,7 +384,7 @@ static void put_shown(struct grid *g, enum layout layout, const struct shown *v)
 {
 	grid_text(g, v->wait);
 	if (v->line)
-		lines_cell(g, v->line);
+		line_place_cell(g, v->line);
 	else if (layout == WIDE)
 		grid_text(g, "");
 	if (v->from)

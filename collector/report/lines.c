@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/dirs.h"
+#include "common/rows.h"
 
 static double ran_of(const struct lines *l, const struct line_stack *row)
 {
@@ -47,6 +48,25 @@ struct line_waits line_sum_waits(const struct line_sum *s)
 	return sum;
 }
 
+static void add_large(struct line_sum *to, bool known, const int64_t *n)
+{
+	to->large_known = to->large_known || known;
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		to->large[i] += n[i];
+}
+
+static void add_large_part(struct line_sum *to, const struct line_stack *row)
+{
+	int64_t n[CREMA_LINES_LARGE];
+
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		n[i] = row_line_large[i].kind == LARGE_PEAK && row->peak &&
+				       row->peak->epoch != row->n.large_epoch
+			       ? 0
+			       : row->n.large[i];
+	add_large(to, row->worker->lines.large_bytes != 0, n);
+}
+
 void lines_add_part(const struct lines *l, const struct line_stack *row, struct line_sum *to)
 {
 	double ran = ran_of(l, row);
@@ -65,6 +85,7 @@ void lines_add_part(const struct lines *l, const struct line_stack *row, struct 
 	to->held_s += (double)row->n.held_ns / 1e9;
 	add_bytes(to, row->n.byte_samples, row->n.bytes, row->n.byte_variance);
 	add_waits(to, row->n.waits, row->n.waited_ns);
+	add_large_part(to, row);
 }
 
 void line_sum_add(struct line_sum *to, const struct line_sum *s)
@@ -79,6 +100,7 @@ void line_sum_add(struct line_sum *to, const struct line_sum *s)
 	to->held_s += s->held_s;
 	add_bytes(to, s->byte_samples, s->bytes, s->byte_variance);
 	add_waits(to, s->waits, s->waited_ns);
+	add_large(to, s->large_known, s->large);
 }
 
 struct line_sum line_sum_bytes(const struct line_sum *s)
@@ -87,6 +109,7 @@ struct line_sum line_sum_bytes(const struct line_sum *s)
 
 	add_bytes(&bytes, s->byte_samples, s->bytes, s->byte_variance);
 	add_waits(&bytes, s->waits, s->waited_ns);
+	add_large(&bytes, s->large_known, s->large);
 	return bytes;
 }
 
@@ -201,7 +224,7 @@ static void count_why(struct lines *l, const struct line_stack *row, uint64_t sa
 static int take_timeless(struct lines *l, const struct line_stack *row)
 {
 	struct line_stack timeless = *row;
-	uint64_t any = row->n.held_samples;
+	uint64_t any = row->n.held_samples + row->n.large_changes;
 
 	timeless.n.cut = timeless.n.clock_cpu_ns = timeless.n.clock_runqueue_ns = 0;
 	memset(timeless.n.samples, 0, sizeof(timeless.n.samples));
@@ -249,6 +272,8 @@ static void add_worker(struct lines *l, const struct worker *w)
 		l->unknown++;
 	}
 	l->agent_cpu_ns += t->cpu_ns;
+	if (t->large_bytes && (!l->large_workers++ || t->large_bytes < l->large_bytes))
+		l->large_bytes = t->large_bytes;
 	l->beyond = l->beyond || t->cut;
 }
 
@@ -258,6 +283,8 @@ static uint64_t bytes_of(const struct line_row *r)
 
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		sum += r->sum.bytes[i];
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		sum += row_line_large[i].kind == LARGE_SUM ? 0 : (uint64_t)r->sum.large[i];
 	return sum;
 }
 
@@ -273,7 +300,7 @@ static int by_line_time(const void *pa, const void *pb)
 	return bytes_of(a) > bytes_of(b) ? -1 : bytes_of(a) < bytes_of(b);
 }
 
-/* Its largest share of the time, of the bytes of a kind, or of long waits. */
+/* Its largest share of the time, of the bytes of a kind, of long waits, or of memory. */
 static double largest_share(const struct line_stack_row *r, const struct line_sum *all)
 {
 	double share = all->seconds > 0 ? r->sum.seconds / all->seconds : 0;
@@ -284,6 +311,9 @@ static double largest_share(const struct line_stack_row *r, const struct line_su
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		if (r->sum.bytes[i])
 			share = fmax(share, (double)r->sum.bytes[i] / (double)all->bytes[i]);
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		if (r->sum.large[i] > 0)
+			share = fmax(share, (double)r->sum.large[i] / (double)all->large[i]);
 	return share;
 }
 
@@ -339,6 +369,7 @@ int lines_gather(struct lines *l, const struct run *run)
 	if (l->rows.n)
 		qsort(l->rows.v, l->rows.n, sizeof(*l->rows.v), by_line_time);
 	sort_stacks(l);
+	l->all.large_known = l->pool.large_known = l->large_workers != 0;
 	return rc;
 }
 

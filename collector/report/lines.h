@@ -11,6 +11,10 @@
  * stack read and received, with line_bytes_error(). A pool thread's stack continues with the one
  * that handed it the work, so a line's bytes include what other threads read for it.
  *
+ * Large allocations are exact for workers that recorded them (contract/rows.def, LINES_LARGE). A
+ * line's peak is the sum over workers of what it held there when the tasks of this run together
+ * held most: each worker at its own time.
+ *
  * While threads wait for the interpreter lock, the stack that holds it gets their time as held_s,
  * in any thread. lines_unheld() is the rest of these waits: the lock changed hands while the agent
  * read it.
@@ -40,6 +44,9 @@ struct line_sum {
 	double byte_variance[CREMA_LINES_BYTES];
 	/* Long waits. */
 	uint64_t waits[CREMA_TIMES], waited_ns[CREMA_TIMES];
+	/* Large allocations, by enum crema_lines_large; known: a worker recorded them. */
+	bool large_known;
+	int64_t large[CREMA_LINES_LARGE];
 };
 
 /* Long waits of all classes, or their parts. */
@@ -62,7 +69,8 @@ struct line_stack_row {
 	bool pool, outside;  /* outside: of a thread without a task that held the lock */
 	const struct line_list *list;
 	struct line_sum sum;
-	double share; /* the largest, of the time, of the bytes of a kind or of long waits */
+	double share; /* the largest, of the time, of the bytes of a kind, of long waits, or of
+			 memory */
 	ARRAY(const struct line_stack *) parts; /* of workers; one may have several */
 };
 
@@ -90,6 +98,9 @@ struct lines {
 		size_t workers;
 	} state[LINES_STATES];
 	size_t states, unknown; /* unknown: workers whose agents did not report it */
+	/* Workers that recorded large allocations, and from which size on (the smallest). */
+	size_t large_workers;
+	uint64_t large_bytes;
 	uint64_t agent_cpu_ns;
 	bool beyond, clockless; /* rows were dropped; computing and waiting are inseparable */
 };
@@ -141,12 +152,20 @@ void lines_stack_cells(const struct run *run, const struct line_stack_row *r, ce
 		       void *arg);
 /* As an array: outermost first, "FILE:LINE FUNCTION". */
 void lines_frames_json(const struct line_list *list, struct json *j, const char *name);
-/* As lines_name(), without the function in a narrow table. */
-void lines_cell(struct grid *g, const struct line_place *p);
 struct tally;
 /* exact: of the same tasks. */
 void lines_json(const struct lines *l, const struct run *run, const struct tally *exact,
 		struct json *j);
+/* NULL value: unknown. */
+struct value line_large(const struct line_sum *s, enum crema_lines_large number);
+/* The line with most bytes of that number in one worker, or NULL; *prefix: of the tasks with most
+ * of it. */
+const struct line_place *lines_keeper(const struct lines *l, const struct worker *w, int64_t *bytes,
+				      const char **prefix);
+struct grid;
+/* As lines_name(), without the function in a narrow table. */
+void line_place_cell(struct grid *g, const struct line_place *p);
+void lines_large_table(const struct lines *l, struct sink *s, bool colour);
 struct read_lines;
 /* reads: of the same run. */
 void lines_table(const struct lines *l, const struct read_lines *reads, const struct tally *exact,

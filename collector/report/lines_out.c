@@ -37,6 +37,9 @@ void line_sum_cells(const struct line_sum *s, cell_put put, void *arg)
 	put(arg, "long_waits", VALUE_UINT, value_uint(line_sum_waits(s).waits));
 	for (unsigned int i = CREMA_T_gil_wait; i < CREMA_TIMES; i++)
 		put(arg, long_names[i], VALUE_REAL, value_seconds(value_uint(s->waited_ns[i])));
+#define LINES_LARGE(name, kind, cell, ...)                                                         \
+	put(arg, #cell, VALUE_UINT, line_large(s, CREMA_LINES_L_##name));
+#include "rows.def"
 }
 
 void lines_cells(const struct lines *l, const struct line_row *r, cell_put put, void *arg)
@@ -116,6 +119,9 @@ static void put_facts(const struct lines *l, const struct tally *exact, struct j
 #define LINES_BYTES(name, cell, shown, head, id, ...)                                              \
 	emit_value(j, "not_" #cell, not_sampled(l, exact, CREMA_LINES_B_##name, CREMA_C_##id));
 #include "rows.def"
+	emit_value(j, "large_allocation_workers", value_uint(l->large_workers));
+	emit_value(j, "large_allocation_least_bytes",
+		   l->large_workers ? value_uint(l->large_bytes) : value_null());
 	emit_value(j, "torn_samples", value_uint(l->torn));
 	emit_value(j, "without_python_samples", value_uint(l->none));
 	emit_value(j, "beyond_the_table_samples", value_uint(l->full));
@@ -224,25 +230,6 @@ static void read_cell(struct grid *g, const struct read_lines *reads, const stru
 		grid_text(g, "");
 }
 
-/* Below this the names do not fit next to the numbers; file and line matter more than the
- * middle. */
-#define WIDE_COLUMNS 100
-
-void lines_cell(struct grid *g, const struct line_place *p)
-{
-	char name[192], *space;
-
-	if (!p) {
-		grid_text(g, "(none yours)");
-		return;
-	}
-	lines_name(p, name);
-	space = strrchr(name, ' ');
-	if (space && p->line && sink_columns(g->sink) < WIDE_COLUMNS)
-		*space = 0;
-	grid_text(g, name);
-}
-
 static bool any_column(const struct read_lines *reads)
 {
 	for (size_t i = 0; i < reads->v.n; i++)
@@ -292,7 +279,7 @@ void lines_table(const struct lines *l, const struct read_lines *reads, const st
 		const struct line_row *r = l->rows.v[i];
 
 		share = lines_share(l, &r->sum);
-		lines_cell(&g, r->place);
+		line_place_cell(&g, r->place);
 		grid_value(&g, value_real(r->sum.seconds), AS_SECONDS);
 		grid_value(&g, value_real(share), AS_SHARE);
 		grid_value(&g, value_real(lines_error(share, l->all.samples)), AS_SHARE);

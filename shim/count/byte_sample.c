@@ -66,9 +66,8 @@ static uint32_t append(uint32_t number, struct crema_py_frame *frame, uint32_t n
 	return n + more;
 }
 
-/* The calling thread's, and the one that handed it its work. */
-static uint32_t whole_stack(const struct crema_thread *t, struct crema_py_frame *frame,
-			    uint32_t *cut)
+uint32_t byte_sample_stack(const struct crema_thread *t, struct crema_py_frame *frame,
+			   uint32_t *cut)
 {
 	uint32_t n;
 
@@ -103,7 +102,7 @@ uint32_t byte_sample_keep(void)
 
 	if (!t || t->owner == OWNER_NONE || !LOAD(&crema_shm->byte_samples))
 		return 0;
-	n = whole_stack(t, frame, &cut);
+	n = byte_sample_stack(t, frame, &cut);
 	hash = hash_of(frame, n);
 	k = place_of(hash);
 	if (!n || __atomic_exchange_n(&k->busy, 1, __ATOMIC_ACQUIRE))
@@ -197,18 +196,24 @@ static struct crema_byte_stack *claim(int full)
 	return NULL;
 }
 
+uint64_t byte_sample_hash(const struct crema_task *task, uint32_t pool,
+			  const struct crema_py_frame *frame, uint32_t depth)
+{
+	uint64_t hash = hash_of(frame, depth);
+
+	hash ^= ((uint64_t)task->span << 32 | task->prefix) * UINT64_C(0xc2b2ae3d27d4eb4f);
+	hash ^= ((uint64_t)task->dataset << 1 | pool) * UINT64_C(0x165667b19e3779f9);
+	return hash | 1;
+}
+
 /* Returns the row's hash; 0: there is no room for another stack. */
 static uint64_t record(const struct sample *of, const struct taken *stack)
 {
 	const struct crema_task *task = of->task;
-	uint64_t hash = hash_of(stack->frame, stack->depth);
+	uint64_t hash = byte_sample_hash(task, of->pool, stack->frame, stack->depth);
 	struct crema_byte_stack *s;
 
-	hash ^= ((uint64_t)task->span << 32 | task->prefix) * UINT64_C(0xc2b2ae3d27d4eb4f);
-	hash ^= ((uint64_t)of->wait << 40 | (uint64_t)of->full << 34 |
-		 (uint64_t)task->dataset << 1 | of->pool) *
-		UINT64_C(0x165667b19e3779f9);
-	hash |= 1;
+	hash ^= ((uint64_t)of->wait << 6 | of->full) * UINT64_C(0x9e3779b97f4a7c15) << 1;
 	if (add_to_known(hash, of))
 		return hash;
 	s = claim(of->full);
@@ -240,7 +245,7 @@ uint64_t byte_sample_wait(const struct crema_thread *t, int time_id, uint64_t wa
 
 	if (!of.task)
 		return 0;
-	stack.depth = whole_stack(t, stack.frame, &stack.cut);
+	stack.depth = byte_sample_stack(t, stack.frame, &stack.cut);
 	hash = record(&of, &stack);
 	if (hash)
 		return stack.depth ? hash : 0;
@@ -290,7 +295,7 @@ static void sample(const struct crema_thread *t, struct sample *of,
 		points[of->kind].attempt = of->task->attempt;
 		stack.cut = 0;
 		stack.depth = request ? append(request->stack, stack.frame, 0, &stack.cut)
-				      : whole_stack(t, stack.frame, &stack.cut);
+				      : byte_sample_stack(t, stack.frame, &stack.cut);
 		points[of->kind].late = record(of, &stack) ? 0 : of->bytes;
 	}
 	if (request)

@@ -53,6 +53,14 @@ static inline void byte_sample(struct crema_thread *t, enum crema_lines_byte kin
 		byte_sample_take(t, kind, bytes, of);
 }
 
+/* The calling thread's stack, followed by the one that handed it its work: at most CREMA_BYTE_DEPTH
+ * frames. *cut: there are more. */
+uint32_t byte_sample_stack(const struct crema_thread *t, struct crema_py_frame *frame,
+			   uint32_t *cut);
+/* Of a stack of tasks of that span, prefix and dataset; never 0. */
+uint64_t byte_sample_hash(const struct crema_task *task, uint32_t pool,
+			  const struct crema_py_frame *frame, uint32_t depth);
+
 /* Keeps the calling thread's stack, and returns its number; 0: none. GIL held. */
 uint32_t byte_sample_keep(void);
 /* The calling thread's work was handed to it from there; returns what was before. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "shim/count/clock.h"
+#include "shim/count/large.h"
 #include "shim/count/poll_rings.h"
 #include "shim/count/task.h"
 #include "shim/count/thread.h"
@@ -294,6 +295,7 @@ int shim_arm(const char **why)
 	poll_rings_armed();
 	thread_key_make();
 	thread_register_all();
+	large_begin();
 	*word = 1;
 	crema_armed = word;
 	return 0;

@@ -8,6 +8,7 @@
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
 #include "shim/count/file_owner.h"
+#include "shim/count/large.h"
 #include "shim/count/loop.h"
 #include "shim/count/net.h"
 #include "shim/count/opener.h"
@@ -74,6 +75,7 @@ void notify_task_ends(uint32_t owner, uint32_t status)
 		unseen_task_ends(owner);
 	}
 	task_close(owner, status);
+	large_task_ends(owner);
 }
 
 void notify_forked(void)

@@ -4,6 +4,7 @@
 
 #include "py_layout.h"
 #include "shim/count/byte_sample.h"
+#include "shim/count/large.h"
 #include "shim/libc/sys.h"
 #include "shim/python/py.h"
 
@@ -96,6 +97,7 @@ static PyObject *end(PyObject *self, PyObject *unused)
 	(void)self;
 	(void)unused;
 	__atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
+	large_end();
 	while (__atomic_load_n(&walkers, __ATOMIC_SEQ_CST) && clock_ns(CLOCK_MONOTONIC) < latest)
 		SYS0(SYS_sched_yield);
 	Py_IncRef(PY_NONE);

@@ -33,13 +33,13 @@ def marked(job):
     return {text.split("# LINE ")[1]: n for n, text in enumerate(job.read_text().splitlines(), 1) if "# LINE " in text}
 
 
-def job(folder, python=sys.executable, unit=UNIT, program=JOB, arguments=(), **environment):
+def job(folder, python=sys.executable, unit=UNIT, program=JOB, arguments=(), returns=0, **environment):
     for name in ("out", "home"):
         (folder / name).mkdir(parents=True)
     env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"dir:{folder / 'out'}", "HOME": str(folder / "home"),
            "XDG_STATE_HOME": str(folder / "home"), **environment}
     done = subprocess.run([python, program, str(unit), *arguments], env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == returns, done.stderr
     spool.wait(folder / "out")
     return json.loads(done.stdout)
 
