@@ -239,12 +239,18 @@ bool reaches(double part, double whole, double percent, double amount)
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
 
+const char *draft_line_name(struct draft *d, const struct line_place *place)
+{
+	char text[192];
+
+	return print(d, "%s", lines_name(place, text));
+}
+
 const char *draft_evidence_line(struct draft *d, const struct line_place *place, double share,
 				uint64_t samples, uint64_t of_samples)
 {
 	double error = lines_error(share, of_samples);
-	char text[192];
-	const char *name = print(d, "%s", lines_name(place, text));
+	const char *name = draft_line_name(d, place);
 
 	draft_evidence(d, "line", value_text(name), "");
 	draft_evidence(d, "line_file", value_text(place->file), "");
@@ -259,13 +265,11 @@ const char *draft_reader(const struct report *r, struct draft *d, size_t number,
 {
 	const struct read_line *s = read_lines_most(&r->read_lines, number, least);
 	const char *name;
-	char text[192];
 
 	*line = s;
 	if (!s)
 		return NULL;
-	name = print(d, "%s",
-		     lines_name(&(struct line_place){s->function, s->file, s->line, true}, text));
+	name = draft_line_name(d, &(struct line_place){s->function, s->file, s->line, true});
 	draft_evidence(d, "read_line", value_text(name), "");
 	draft_evidence(d, "read_line_file", value_text(s->file), "");
 	draft_evidence(d, "read_line_columns", value_uint(s->columns.n), "columns");

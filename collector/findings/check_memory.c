@@ -139,6 +139,43 @@ static void say_held(const struct report *r, struct draft *d, const struct growt
 		     "client.run(lambda: __import__('ctypes').CDLL('libc.so.6').malloc_trim(0)).");
 }
 
+static size_t tasks_of(const struct run *run, const struct worker *w, const char *prefix)
+{
+	const struct attempt *a;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->attempts.n; i++) {
+		a = run->attempts.v[i];
+		n += a->worker == w && a->prefix == prefix && a->end_ns;
+	}
+	return n;
+}
+
+/* The growth may be large blocks that one line allocates. */
+static void say_keeper(const struct report *r, struct draft *d, const struct growth *g, double each)
+{
+	const char *prefix, *name;
+	int64_t bytes;
+	const struct line_place *p = lines_keeper(&r->lines, g->worker, &bytes, &prefix);
+	size_t tasks = p ? tasks_of(r->run, g->worker, prefix) : 0;
+	double kept = tasks ? (double)bytes / (double)tasks : 0;
+
+	if (kept <= 0 || kept < each / 2)
+		return;
+	name = draft_line_name(d, p);
+	draft_evidence(d, "kept_line", value_text(name), "");
+	draft_evidence(d, "kept_line_file", value_text(p->file), "");
+	draft_evidence(d, "kept_line_bytes", value_uint((uint64_t)bytes), "bytes");
+	draft_evidence(d, "kept_bytes_per_task", value_real(kept), "bytes");
+	draft_sentence_more(d, "; %s stay with each task of %s: %s",
+			    draft_human(d, value_real(kept), AS_BYTES),
+			    draft_name(d, run_prefix_shown(r->run, prefix)), draft_name(d, name));
+	draft_advise(d,
+		     "What %s allocates is in use after its task: look for what refers to it (a "
+		     "cache, a global list, the task's result), and drop it.",
+		     draft_name(d, name));
+}
+
 static enum verdict say_growth(const struct report *r, struct draft *d, const struct growth *g)
 {
 	double each = (g->late - g->early) / (double)g->tasks, left, limit;
@@ -171,6 +208,7 @@ static enum verdict say_growth(const struct report *r, struct draft *d, const st
 				    draft_human(d, t->memory_limit, AS_BYTES),
 				    draft_human(d, value_real(left), AS_COUNT));
 	}
+	say_keeper(r, d, g, each);
 	say_held(r, d, g);
 	return draft_found(d, (g->late - g->early) / g->late);
 }

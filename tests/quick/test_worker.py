@@ -538,7 +538,7 @@ def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypa
     values = {name: "banana" for name in ("CREMA_INSECURE", "CREMA_REDACT_KEYS", "CREMA_TLS", "CREMA_STUCK", "CREMA_HEAP", "CREMA")}
     values |= {"CREMA_SPOOL_BYTES": "24k", "CREMA_RUN_NAME": "a name", "CREMA_SAMPLE_HZ": "50", "CREMA_TOKEN_FILE": str(tmp_path / "token"), "CREMA_DIR": str(tmp_path / "state"),
                "CREMA_CALIBRATION": str(tmp_path / "calibration")}
-    told_otherwise = {"CREMA_COLLECTOR", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # sent on its command line, or used by the library
+    told_otherwise = {"CREMA_COLLECTOR", "CREMA_LARGE_BYTES", "CREMA_AGENT", "CREMA_BLOCKED_MS", "CREMA_ASK_SCHEDULER"}  # sent on its command line, or used by the library
     assert names == set(values) | told_otherwise
     agent = tmp_path / "agent"
     agent.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {BUILD}/crema-agent "$@" 2>{tmp_path}/said\n')

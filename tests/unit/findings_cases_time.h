@@ -251,6 +251,22 @@ __attribute__((unused)) static void held_growth(struct fixture *fx)
 		       (uint64_t)(i < 2 ? 0 : 50000000), NULL);
 }
 
+/* The same, and one line keeps almost all of it: in two stacks, in another worker, too, which is
+ * not this worker's, and in a row of a maximum that is not the last one. */
+__attribute__((unused)) static void kept_growth(struct fixture *fx)
+{
+	static const struct fx_place leak[] = {{"append", "lib.py", 3, false},
+					       {"process", "/home/u/analysis.py", 17, true}},
+				     other[] = {{"fill", "/home/u/analysis.py", 30, true}};
+
+	case_memory_growth(fx, AT);
+	fx_hello(fx, 2, "{}");
+	fx_large(fx, 1, 1, 90000000, 2, leak);
+	fx_large(fx, 1, 2, 60000000, 1, leak + 1);
+	fx_large(fx, 1, 3, 149000000, 1, other);
+	fx_large(fx, 2, 4, 500000000, 1, other);
+}
+
 /* Three samples, the first of which was lower, and one after the end: 20 % of 500 MB. */
 static bool case_allocator_holds(struct fixture *fx, int side)
 {

@@ -175,6 +175,38 @@ struct fx_place {
 	bool user;
 };
 
+/* Begins a LINES message of one row, whose last members the caller adds. */
+static void fx_stack(struct fixture *fx, msgpack_packer *pk, struct buf *b, uint64_t number,
+		     bool clocks, size_t depth, const struct fx_place *place)
+{
+	(void)fx;
+	fx_begin(pk, b, CREMA_MSG_LINES, 7);
+	pack_kv_u64(pk, "table", 1);
+	pack_kv_text(pk, "state", "on");
+	pack_kv_text(pk, "span", "span");
+	pack_kv_u64(pk, "large_bytes", 1000000);
+	pack_text(pk, "clocks");
+	pack_bool(pk, clocks);
+	pack_text(pk, "places");
+	pack_array(pk, 4 * depth);
+	for (size_t i = 0; i < depth; i++) {
+		pack_text(pk, place[i].function);
+		pack_text(pk, place[i].file);
+		pack_u64(pk, place[i].line);
+		pack_bool(pk, place[i].user);
+	}
+	pack_text(pk, "rows");
+	pack_array(pk, 1);
+	pack_map(pk, 5);
+	pack_kv_u64(pk, "number", number);
+	pack_text(pk, "pool");
+	pack_bool(pk, false);
+	pack_text(pk, "frames");
+	pack_array(pk, depth);
+	for (size_t i = 0; i < depth; i++)
+		pack_u64(pk, i);
+}
+
 __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, uint64_t number,
 					       bool clocks, uint64_t cpu, size_t depth,
 					       const struct fx_place *place)
@@ -182,36 +214,30 @@ __attribute__((unused)) static void fx_samples(struct fixture *fx, int worker, u
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	fx_begin(&pk, &b, CREMA_MSG_LINES, 6);
-	pack_kv_u64(&pk, "table", 1);
-	pack_kv_text(&pk, "state", "on");
-	pack_kv_text(&pk, "span", "span");
-	pack_text(&pk, "clocks");
-	pack_bool(&pk, clocks);
-	pack_text(&pk, "places");
-	pack_array(&pk, 4 * depth);
-	for (size_t i = 0; i < depth; i++) {
-		pack_text(&pk, place[i].function);
-		pack_text(&pk, place[i].file);
-		pack_u64(&pk, place[i].line);
-		pack_bool(&pk, place[i].user);
-	}
-	pack_text(&pk, "rows");
-	pack_array(&pk, 1);
-	pack_map(&pk, 5);
-	pack_kv_u64(&pk, "number", number);
-	pack_text(&pk, "pool");
-	pack_bool(&pk, false);
-	pack_text(&pk, "frames");
-	pack_array(&pk, depth);
-	for (size_t i = 0; i < depth; i++)
-		pack_u64(&pk, i);
+	fx_stack(fx, &pk, &b, number, clocks, depth, place);
 	pack_text(&pk, "samples");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, row_times[CREMA_T_cpu].id, cpu);
 	pack_text(&pk, "ns");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, row_times[CREMA_T_cpu].id, cpu * 10000000);
+	fx_end(fx, worker, &b);
+}
+
+/* Large blocks of tasks of the span that were kept. */
+__attribute__((unused)) static void fx_large(struct fixture *fx, int worker, uint64_t number,
+					     uint64_t kept, size_t depth,
+					     const struct fx_place *place)
+{
+	struct buf b = BUF_INIT;
+	msgpack_packer pk;
+
+	fx_stack(fx, &pk, &b, number, true, depth, place);
+	pack_kv_text(&pk, "prefix", "task");
+	pack_text(&pk, "large");
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "changes", 1);
+	pack_kv_u64(&pk, "kept_bytes", kept);
 	fx_end(fx, worker, &b);
 }
 

@@ -609,6 +609,14 @@ static const struct {
 	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
 	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
 	 "tasks; kept_bytes=50000000 bytes"},
+	{kept_growth, "memory_growth",
+	 "the memory of 'node:1' grew from 500.0 MB to 600.0 MB, 16.67 MB per task; at this rate "
+	 "it reaches its limit of 1.000 GB in 24 tasks; 15.00 MB stay with each task of "
+	 "'task': 'analysis.py:17 process'",
+	 "worker=node:1; early_rss_bytes=500000000 bytes; late_rss_bytes=600000000 bytes; "
+	 "bytes_per_task=16666666.67 bytes; memory_limit_bytes=1000000000 bytes; tasks_left=24 "
+	 "tasks; kept_line=analysis.py:17 process; kept_line_file=/home/u/analysis.py; "
+	 "kept_line_bytes=150000000 bytes; kept_bytes_per_task=15000000 bytes"},
 	{spilled_in_all_ways, "spill",
 	 "Dask spilled results to disk: 5.000 MB written; writing and reading them took 900.0 ms",
 	 "dask_spill_write_bytes=5000000 bytes; disk_seconds=0.9 s"},

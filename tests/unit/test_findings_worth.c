@@ -294,6 +294,10 @@ static const struct worth {
 	{"memory_growth", held_growth, false, "unknown of 1 s, high",
 	 "No object holds them: have malloc return them between chunks, client.run(lambda: "
 	 "__import__('ctypes').CDLL('libc.so.6').malloc_trim(0))."},
+	{"memory_growth", kept_growth, false, "unknown of 1 s, high",
+	 "What 'analysis.py:17 process' allocates is in use after its task: look for what refers "
+	 "to "
+	 "it (a cache, a global list, the task's result), and drop it."},
 	{"allocator_holds", NULL, false, "unknown of 1 s, note, 100.0 MB of memory", NULL},
 	{"spill", NULL, false, "unknown of 1 s, warning", NULL},
 	{"dask_overhead", NULL, false, "1 of 6 s, warning", NULL},
