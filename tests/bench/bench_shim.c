@@ -124,6 +124,28 @@ static void call_value(void)
 	section_value("jets", 4, 3.5);
 }
 
+static size_t block_bytes = 64, touched_bytes;
+
+static void allocate_by(void *(*volatile get)(size_t), void (*volatile put)(void *))
+{
+	void *p = get(block_bytes);
+
+	if (!p)
+		abort();
+	memset(p, 1, touched_bytes);
+	put(p);
+}
+
+static void call_real_malloc(void)
+{
+	allocate_by(real.malloc, real.free);
+}
+
+static void call_malloc(void)
+{
+	allocate_by(malloc, free);
+}
+
 static void call_nothing(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -196,6 +218,30 @@ static void compare(const char *what, void (*raw)(void), void (*with)(void), int
 }
 
 /* The kernel's clocks, and two reads of the time stamp counter. */
+/* What a large block adds is without the walk along Python's frames. */
+static void allocations(const char *where)
+{
+	char what[80];
+	void *volatile live;
+
+	block_bytes = 64;
+	touched_bytes = 1;
+	snprintf(what, sizeof(what), "malloc and free of 64 B, %s", where);
+	compare(what, call_real_malloc, call_malloc, CALLS, 0.03, CLOCK_THREAD_CPUTIME_ID);
+	if (!crema_shm)
+		return;
+	live = malloc(4 << 20);
+	compare("the same, while a large block is in use", call_real_malloc, call_malloc, CALLS,
+		0.06, CLOCK_THREAD_CPUTIME_ID);
+	free(live);
+	block_bytes = 2 << 20;
+	compare("malloc and free of 2 MiB, one byte written", call_real_malloc, call_malloc, CALLS,
+		0, CLOCK_THREAD_CPUTIME_ID);
+	touched_bytes = block_bytes;
+	compare("the same, all of it written", call_real_malloc, call_malloc, 100, 0,
+		CLOCK_THREAD_CPUTIME_ID);
+}
+
 static void look_ticks(void)
 {
 	volatile uint64_t a = ticks(), b = ticks();
@@ -331,6 +377,7 @@ int main(int argc, char **argv)
 	       block(call_null, 100000, CLOCK_THREAD_CPUTIME_ID));
 	compare("pread 1 B, process that is not a worker", call_real_pread, call_pread, CALLS, 0.04,
 		CLOCK_THREAD_CPUTIME_ID);
+	allocations("not a worker");
 	if (shim_arm(&why)) {
 		fprintf(stderr, "bench: cannot arm: %s\n", why);
 		return 1;
@@ -350,6 +397,7 @@ int main(int argc, char **argv)
 	size = 65536;
 	compare("pread 64 KiB, bracketed with the thread's clocks", call_real_pread, call_pread,
 		CALLS, 8, CLOCK_THREAD_CPUTIME_ID);
+	allocations("in a task");
 	compare("wait that blocked, classified (thread CPU)", call_real_wait, call_wait, 300, 8,
 		CLOCK_THREAD_CPUTIME_ID);
 	compare("floor: that wait, and the CPU clock after it", call_real_wait, call_asked_wait,
