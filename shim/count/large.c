@@ -153,7 +153,7 @@ static uint32_t find(const void *p)
 {
 	uint32_t home = large_home(p);
 
-	for (uint32_t i = 0; i < WINDOW; i++)
+	for (uint32_t i = 0; i < WINDOW && p; i++) /* NULL looks like a free place */
 		if (__atomic_load_n(&address[(home + i) & MASK], __ATOMIC_ACQUIRE) == (uintptr_t)p)
 			return (home + i) & MASK;
 	return LARGE_NONE;

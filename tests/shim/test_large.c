@@ -79,6 +79,32 @@ static void *(*volatile allocate)(size_t) = malloc;
 static void (*volatile release)(void *) = free;
 static volatile size_t much = SIZE_MAX / 2;
 
+/* free(NULL) and realloc(NULL) while a block is recorded at the place that NULL would have. */
+static void test_no_address(void **state)
+{
+	struct harness_task h;
+	uintptr_t like = 16;
+
+	(void)state;
+	begin();
+	h = harness_begin();
+	stack = 0x1000;
+	while (large_home((void *)like) != large_home(NULL))
+		like += 16;
+	large_allocated((void *)like, 2 * MB);
+	assert_true(large_may_hold(NULL));
+	release(NULL);
+	block = realloc(NULL, 100);
+	release(block);
+	block = realloc(NULL, 3 * MB);
+	assert_int_equal(sum_of(0x1000).live_bytes, 5 * MB);
+	release(block);
+	large_freed((void *)like);
+	assert_int_equal(sum_of(0x1000).live_bytes, 0);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 static void check_way(uint64_t from, void *p, uint64_t bytes)
 {
 	struct crema_large_row r = sum_of(from);
@@ -499,17 +525,12 @@ static void test_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ways),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_kept),
-		cmocka_unit_test(test_peaks),
-		cmocka_unit_test(test_full_rows),
-		cmocka_unit_test(test_full_blocks),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_busy),
-		cmocka_unit_test(test_address_given_away_again),
-		cmocka_unit_test(test_fork),
-		cmocka_unit_test(test_options),
+		cmocka_unit_test(test_no_address),  cmocka_unit_test(test_ways),
+		cmocka_unit_test(test_growth),	    cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_peaks),	    cmocka_unit_test(test_full_rows),
+		cmocka_unit_test(test_full_blocks), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_busy),	    cmocka_unit_test(test_address_given_away_again),
+		cmocka_unit_test(test_fork),	    cmocka_unit_test(test_options),
 	};
 
 	harness_arm();
