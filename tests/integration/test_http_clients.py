@@ -216,6 +216,32 @@ def test_arrow_s3_closes(web, moto):
         assert any("pyarrow's S3" in note for note in report["completeness"]["notes"])
 
 
+def test_boto3_in_turn(web, moto, cell):
+    from relay import Relay
+
+    with Relay(moto) as relay:
+        endpoint, seen = f"http://127.0.0.1:{relay.port}", [passed(relay)]
+        _, rows, report = web.run("boto3turn", [(web_jobs.boto3_reads, endpoint, [f"{BUCKET}/big.bin"] * (i + 1)) for i in range(3)],
+                                  between=lambda: seen.append(passed(relay)))
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"boto3, task {i + 1} of 3 in turn", difference(seen[i + 1], seen[i]), row)
+        (served,) = served_by(report, relay)
+        assert (served["requests"], served["failed_requests"]) == (6, 0)
+
+
+def test_boto3_at_once(web, moto, cell):
+    from contextlib import ExitStack
+
+    from relay import Relay
+
+    with ExitStack() as stack:
+        relays = [stack.enter_context(Relay(moto)) for _ in range(3)]
+        _, rows, _ = web.run("boto3once", [(web_jobs.boto3_reads, f"http://127.0.0.1:{relay.port}", [f"{BUCKET}/big.bin"] * (i + 1))
+                                           for i, relay in enumerate(relays)], in_turn=False)
+        for i, (relay, row) in enumerate(zip(relays, rows)):
+            check_bytes(cell, f"boto3, task {i + 1} of 3 at once", passed(relay), row)
+
+
 # --- xrdclient
 
 def test_xrdclient(web, tmp_path):
