@@ -2,6 +2,7 @@
 make accuracy."""
 
 import os
+import sys
 
 import jobs
 import pytest
@@ -242,6 +243,39 @@ def test_boto3_at_once(web, moto, cell):
             check_bytes(cell, f"boto3, task {i + 1} of 3 at once", passed(relay), row)
 
 
+# --- gRPC
+
+def grpc_server():
+    """Answers with as many bytes as the request names."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import grpc
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, details):
+            return grpc.unary_unary_rpc_method_handler(lambda request, context: bytes(int(request)))
+
+    server = grpc.server(ThreadPoolExecutor(4), handlers=[Handler()])
+    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+    server.start()
+    server.wait_for_termination()
+
+
+@pytest.fixture(scope="module")
+def grpc_port(tmp_path_factory):
+    import cluster
+    import webvenv
+
+    log = tmp_path_factory.mktemp("grpc") / "grpc.log"
+    code = f"import sys; sys.path[:0] = {sys.path}; import test_http_clients; test_http_clients.grpc_server()"
+    process = cluster.Process("grpc", [webvenv.environment() / "python", "-c", code], log)
+    try:
+        cluster.wait_until(lambda: log.read_text().endswith("\n"), "the gRPC server", 60, [process])
+        yield int(log.read_text().split()[-1])
+    finally:
+        process.stop()
+
+
 # --- xrdclient
 
 def test_xrdclient(web, tmp_path):
@@ -261,3 +295,16 @@ def test_xrdclient(web, tmp_path):
     assert any(note.endswith("xrdclient is loaded: its connections serve several tasks, what each of them receives and sends is unknown")
                for note in report["completeness"]["notes"])
     assert unattributed(web) >= before
+
+
+def test_grpc(web, grpc_port):
+    """A thread that waits for its own answer receives those of others, too: unknown for a task, but not in total. The last
+    test, because it is about all tasks of the worker from now on."""
+    from relay import Relay
+
+    with Relay(grpc_port) as relay:
+        sizes = [[1_000_000] * (i + 1) for i in range(3)]
+        got, rows, report = web.run("grpc", [(web_jobs.grpc_calls, f"127.0.0.1:{relay.port}", each) for each in sizes], in_turn=False)
+        assert got == [sum(each) for each in sizes] and relay.down_bytes > 6_000_000
+    assert [wire_bytes(row) for row in rows] == [(None, None)] * 3
+    assert any("gRPC" in note for note in report["completeness"]["notes"])

@@ -194,3 +194,13 @@ def boto3_reads(endpoint, paths):
         bucket, name = path.split("/")
         total += len(_kept[key].get_object(Bucket=bucket, Key=name)["Body"].read())
     return total
+
+
+def grpc_calls(address, sizes):
+    """One channel for all tasks, as the client of an inference server has; each answer has that size."""
+    import grpc
+
+    if address not in _kept:
+        _kept[address] = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
+    call = _kept[address].unary_unary("/test.Test/Get")
+    return sum(len(call(str(size).encode(), timeout=60)) for size in sizes)
