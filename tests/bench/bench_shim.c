@@ -217,7 +217,6 @@ static void compare(const char *what, void (*raw)(void), void (*with)(void), int
 	judge(what, more, error, budget);
 }
 
-/* The kernel's clocks, and two reads of the time stamp counter. */
 /* What a large block adds is without the walk along Python's frames. */
 static void allocations(const char *where)
 {
@@ -242,6 +241,7 @@ static void allocations(const char *where)
 		CLOCK_THREAD_CPUTIME_ID);
 }
 
+/* The kernel's clocks, and two reads of the time stamp counter. */
 static void look_ticks(void)
 {
 	volatile uint64_t a = ticks(), b = ticks();
