@@ -15,7 +15,8 @@
 static struct {
 	struct crema_large_span span[CREMA_LARGE_SPANS];
 	struct crema_large_row row[CREMA_LARGE_ROWS];
-} now; /* one thread */
+	bool whole; /* of one moment */
+} now;		    /* one thread */
 
 /* False: nothing has changed. */
 static bool copy(struct pylines *l)
@@ -29,11 +30,14 @@ static bool copy(struct pylines *l)
 		memcpy(now.span, m->large_span, sizeof(now.span));
 		memcpy(now.row, m->large, sizeof(now.row));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (!(seq & 1) && __atomic_load_n(&m->large_seq, __ATOMIC_RELAXED) == seq)
-			break;
+		if (!(seq & 1) && __atomic_load_n(&m->large_seq, __ATOMIC_RELAXED) == seq) {
+			l->large_seq = seq;
+			return now.whole = true;
+		}
 		seq = __atomic_load_n(&m->large_seq, __ATOMIC_ACQUIRE);
 	}
-	l->large_seq = seq;
+	l->large_seq = UINT64_MAX; /* look again, even if this was the last change */
+	now.whole = false;
 	return true;
 }
 
@@ -97,8 +101,9 @@ static void take(struct pylines *l, uint32_t i, const struct crema_large_row *r,
 	told->kept_bytes = r->kept_bytes;
 	told->share_bytes = share;
 	told->share_epoch = span->epoch;
-	/* From here on the shim may give an unused row to another stack. */
-	__atomic_store_n(&told->changes, r->changes, __ATOMIC_RELEASE);
+	/* From here on the shim may give an unused row to another stack. A number that was read
+	 * while it changed is compared again. */
+	__atomic_store_n(&told->changes, r->changes - !now.whole, __ATOMIC_RELEASE);
 }
 
 void pylines_large(struct pylines *l)

@@ -274,6 +274,8 @@ static void add_worker(struct lines *l, const struct worker *w)
 	l->agent_cpu_ns += t->cpu_ns;
 	if (t->large_bytes && (!l->large_workers++ || t->large_bytes < l->large_bytes))
 		l->large_bytes = t->large_bytes;
+	l->large_refused += value_number(w->totals.large_refused, NULL);
+	l->large_refused_bytes += value_number(w->totals.large_refused_bytes, NULL);
 	l->beyond = l->beyond || t->cut;
 }
 

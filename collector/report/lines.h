@@ -101,6 +101,7 @@ struct lines {
 	/* Workers that recorded large allocations, and from which size on (the smallest). */
 	size_t large_workers;
 	uint64_t large_bytes;
+	double large_refused, large_refused_bytes; /* in the workers' whole lives: in no line */
 	uint64_t agent_cpu_ns;
 	bool beyond, clockless; /* rows were dropped; computing and waiting are inseparable */
 };

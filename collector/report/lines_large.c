@@ -60,7 +60,7 @@ static void put_row(struct grid *g, const struct line_row *r)
 static void put_rows(const struct lines *l, struct line_row **rows, struct sink *s, bool colour)
 {
 	struct grid g;
-	char least[HUMAN_BYTES];
+	char least[HUMAN_BYTES], refused[HUMAN_BYTES], bytes[HUMAN_BYTES];
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->rows.n; i++)
@@ -83,6 +83,12 @@ static void put_rows(const struct lines *l, struct line_row **rows, struct sink 
 		"at its own time; kept: still in use although the task has ended, results "
 		"that Dask holds included",
 		human(value_uint(l->large_bytes), AS_BYTES, least));
+	if (l->large_refused > 0)
+		text_paragraph(s, "  ",
+			       "%s more allocations of %s in all found no room in the workers' "
+			       "tables: what is in use or kept may be more by that much at most",
+			       human(value_real(l->large_refused), AS_COUNT, refused),
+			       human(value_real(l->large_refused_bytes), AS_BYTES, bytes));
 }
 
 void lines_large_table(const struct lines *l, struct sink *s, bool colour)
