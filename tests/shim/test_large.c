@@ -252,6 +252,10 @@ static void test_peaks(void **state)
 	assert_int_equal(sum_of(0x1000).share_bytes, 10 * MB);
 	assert_int_equal(sum_of(0x2000).share_bytes, 20 * MB);
 	assert_int_equal(sum_of(0x3000).share_bytes, 0);
+	stack = 0x1000; /* a second change after the maximum */
+	block = allocate(2 * MB);
+	release(block);
+	assert_int_equal(sum_of(0x1000).share_bytes, 10 * MB);
 	task_slot(h.owner)->span = 44;
 	stack = 0x4000;
 	block = allocate(50 * MB);

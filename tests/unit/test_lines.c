@@ -932,6 +932,76 @@ static void test_the_holder_during_a_wait(void **state)
 	fx_free(fx);
 }
 
+/* A row of the shim's: bytes that are live, and its share of that maximum. */
+static void set_large(struct agent_side *a, uint32_t i, uint64_t allocated, int64_t live,
+		      uint64_t share, uint64_t epoch)
+{
+	struct crema_large_row *r = &a->shm->large[i];
+
+	r->number = i + 1;
+	r->changes++;
+	r->span = a->shm->large_span[0].span;
+	r->pool = i; /* so that each has a row, without a stack */
+	r->allocations++;
+	r->allocated_bytes = allocated;
+	r->live_bytes = live;
+	r->kept_bytes = live / 2;
+	r->share_bytes = share;
+	r->share_epoch = epoch;
+	a->shm->large_span[0].epoch = epoch;
+	a->shm->large_seq += 2;
+}
+
+static void check_large(struct fixture *fx, const uint64_t want[CREMA_LINES_LARGE])
+{
+	struct line_sum all;
+	struct report r;
+
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	all = r.lines.all;
+	line_sum_add(&all, &r.lines.pool);
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		assert_int_equal(line_large(&all, i).v.u, want[i]);
+	report_release(&r);
+	runs_release(&fx->runs);
+}
+
+/* Large allocations: what shrinks adds up over tables and agents; of a maximum only the newest one
+ * counts, also if nothing follows of a row that was part of an older one. */
+static void test_large_blocks_over_tables(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record task = work(1, "a", 0, 10000);
+	struct agent_side a;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_task(fx, 1, &task);
+	agent_side_init(&a, fx);
+	a.shm->large_bytes = 1000;
+	a.shm->large_span[0].span = text(&a, "span");
+	set_large(&a, 0, 100, 60, 80, 1);
+	set_large(&a, 1, 500, 500, 400, 1);
+	pylines_large(&a.lines);
+	send_and_feed(&a, fx, 2);
+	check_large(fx, (uint64_t[]){2, 600, 560, 280, 480});
+	a.lines.table->full = true; /* a new table begins */
+	a.lines.unsent = true;
+	send_and_feed(&a, fx, 2);
+	set_large(&a, 0, 130, 20, 80, 1);
+	pylines_large(&a.lines);
+	send_and_feed(&a, fx, 2);
+	check_large(fx, (uint64_t[]){3, 630, 520, 260, 480});
+	a.shm->large[1].number = 0; /* given up: nothing more of it */
+	set_large(&a, 0, 730, 620, 620, 2);
+	pylines_large(&a.lines);
+	send_and_feed(&a, fx, 2);
+	check_large(fx, (uint64_t[]){4, 1230, 1120, 560, 620});
+	agent_side_release(&a);
+	fx_free(fx);
+}
+
 /* A full table is sent and cleared; its rows and those of the next table are different ones. */
 static void test_a_full_table_begins_anew(void **state)
 {
@@ -1303,6 +1373,7 @@ int main(void)
 		cmocka_unit_test(test_holders_become_lines),
 		cmocka_unit_test(test_bytes_become_lines),
 		cmocka_unit_test(test_the_shims_bytes_are_taken),
+		cmocka_unit_test(test_large_blocks_over_tables),
 		cmocka_unit_test(test_long_waits_have_lines),
 		cmocka_unit_test(test_the_holder_during_a_wait),
 		cmocka_unit_test(test_a_table_keeps_each_once),
