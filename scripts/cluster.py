@@ -5,6 +5,7 @@ group reaches all its children. Only crema's agents leave their group on purpose
 found separately.
 """
 
+import collections
 import contextlib
 import json
 import os
@@ -38,14 +39,22 @@ def tail(path, count=25):
         return []
 
 
+reserved_ports = collections.deque(maxlen=200)  # sockets whose names say so
+
+
 def free_port():
-    """A port below the kernel's ephemeral range: until its server listens, no connection and no bind(0) takes it."""
+    """A port below the kernel's ephemeral range: until its server listens, no connection and no bind(0) takes it, nor another process that
+    asks here: it finds the port's name in use."""
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for _ in range(1000):
         port = random.SystemRandom().randrange(first // 2, first) if first > 4096 else 0
+        name = socket.socket(socket.AF_UNIX)
         with socket.socket() as s, contextlib.suppress(OSError):
             s.bind(("127.0.0.1", port))
+            name.bind(f"\0crema-port-{s.getsockname()[1]}")
+            reserved_ports.append(name)
             return s.getsockname()[1]
+        name.close()
     raise StepFailed(f"no free port from {first // 2} to {first - 1} on 127.0.0.1")
 
 

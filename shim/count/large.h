@@ -25,6 +25,17 @@
 
 #include "shim/shim.h"
 
+/* Sanitizers bring their own malloc. */
+#if defined(__has_feature)
+#define LARGE_HAS_FEATURE(x) __has_feature(x)
+#else
+#define LARGE_HAS_FEATURE(x) 0
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                             \
+	!LARGE_HAS_FEATURE(address_sanitizer) && !LARGE_HAS_FEATURE(thread_sanitizer)
+#define LARGE_INTERPOSED
+#endif
+
 #define LARGE_BITS 13
 #define LARGE_BLOCKS (1u << LARGE_BITS)
 

@@ -14,13 +14,7 @@
 
 #include "shim/count/large.h"
 
-#if defined(__has_feature)
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                             \
-	!HAS_FEATURE(address_sanitizer) && !HAS_FEATURE(thread_sanitizer)
+#ifdef LARGE_INTERPOSED
 
 #define EXPORT __attribute__((visibility("default")))
 

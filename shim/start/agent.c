@@ -46,14 +46,13 @@ const char *agent_path(void)
 
 static void reset_signals(void)
 {
-	struct {
+	static const struct {
 		void *handler;
 		unsigned long flags;
 		void *restorer;
 		unsigned long mask;
-	} act;
+	} act; /* the default */
 
-	memset(&act, 0, sizeof(act));
 	for (int s = 1; s < 65; s++)
 		SYS4(SYS_rt_sigaction, s, &act, NULL, 8);
 }
