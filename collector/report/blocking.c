@@ -55,24 +55,32 @@ static struct blocking_library *library_of(struct blocking *b, const struct mode
 	return l;
 }
 
+static const char *keep(struct blocking *b, const char *text)
+{
+	size_t n = strlen(text);
+	char *copy = arena_get(&b->arena, n + 1);
+
+	if (copy)
+		memcpy(copy, text, n);
+	else
+		b->no_memory = true;
+	return copy ? copy : "";
+}
+
 /* "function", "library.so+0x12f0" or "0x7f...". The address is the one after the call. */
 static const char *frame_text(struct blocking *b, const struct blocking_library *l,
 			      const struct site_frame *f)
 {
 	const char *name = l ? symbols_name(&l->symbols, f->place ? f->place - 1 : 0) : NULL;
-	char text[300], *copy;
-	int n;
+	char text[300];
 
-	n = name ? snprintf(text, sizeof(text), "%s", name)
-	    : l	 ? snprintf(text, sizeof(text), "%s+0x%" PRIx64, l->base, f->place)
-		 : snprintf(text, sizeof(text), "0x%" PRIx64, f->place);
-	n = n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
-	copy = arena_get(&b->arena, (size_t)n + 1);
-	if (copy)
-		memcpy(copy, text, (size_t)n);
+	if (name)
+		snprintf(text, sizeof(text), "%s", name);
+	else if (l)
+		snprintf(text, sizeof(text), "%s+0x%" PRIx64, l->base, f->place);
 	else
-		b->no_memory = true;
-	return copy ? copy : "";
+		snprintf(text, sizeof(text), "0x%" PRIx64, f->place);
+	return keep(b, text);
 }
 
 static const char *object_of(const struct site *s)
@@ -168,6 +176,18 @@ static void add_worker(struct blocking *b, const struct worker *w)
 	}
 }
 
+/* Cells of a sheet are pointers until the row is complete. */
+static void keep_lines(struct blocking *b, struct blocking_row *r)
+{
+	const struct line_list *list = r->longest->holder.python;
+	const struct line_place *p = list ? lines_user_place(list, 0) : NULL;
+	char text[LINES_TEXT];
+
+	p = p || !list || !list->depth ? p : list->place[0];
+	r->line_text = r->line ? keep(b, lines_text(r->line, text)) : NULL;
+	r->holder_text = p ? keep(b, lines_text(p, text)) : NULL;
+}
+
 int blocking_gather(struct blocking *b, const struct run *run)
 {
 	const struct model *m = run->model;
@@ -182,6 +202,8 @@ int blocking_gather(struct blocking *b, const struct run *run)
 	}
 	if (b->rows.n)
 		qsort(b->rows.v, b->rows.n, sizeof(*b->rows.v), by_time);
+	for (size_t i = 0; i < b->rows.n; i++)
+		keep_lines(b, b->rows.v[i]);
 	for (size_t i = 0; i < run->workers.n; i++)
 		add_worker(b, run->workers.v[i]);
 	b->cut = m->sites_cut;
@@ -244,34 +266,30 @@ void blocking_python_json(const struct line_list *list, struct json *j, const ch
 		emit_value(j, name, value_null());
 }
 
-static void put_holder(const struct site_holder *h, cell_put put, void *arg)
+static void put_holder(const struct blocking_row *r, cell_put put, void *arg)
 {
-	const struct line_list *list = h->python;
-	const struct line_place *p = list ? lines_user_place(list, 0) : NULL;
-	char line[LINES_TEXT];
+	const struct site_holder *h = &r->longest->holder;
+	bool known = r->holder_text;
 
-	p = p || !list || !list->depth ? p : list->place[0];
-	put(arg, "longest_holder", VALUE_TEXT, p ? value_text(lines_text(p, line)) : value_null());
-	put(arg, "longest_holder_samples", VALUE_UINT, p ? value_uint(h->samples) : value_null());
-	put(arg, "longest_samples", VALUE_UINT, p ? value_uint(h->of) : value_null());
+	put(arg, "longest_holder", VALUE_TEXT, value_text(r->holder_text));
+	put(arg, "longest_holder_samples", VALUE_UINT,
+	    known ? value_uint(h->samples) : value_null());
+	put(arg, "longest_samples", VALUE_UINT, known ? value_uint(h->of) : value_null());
 }
 
 void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
 {
-	char line[LINES_TEXT];
-
 	put(arg, "wait", VALUE_TEXT, value_text(blocking_wait(r)));
 	put(arg, "prefix", VALUE_TEXT, value_text(r->prefix));
 	put(arg, "file", VALUE_TEXT, value_text(r->site->file));
 	put(arg, "peer", VALUE_TEXT, value_text(r->site->peer));
-	put(arg, "line", VALUE_TEXT,
-	    r->line ? value_text(lines_text(r->line, line)) : value_null());
+	put(arg, "line", VALUE_TEXT, value_text(r->line_text));
 	put(arg, "python_frames_cut", VALUE_BOOL,
 	    r->site->python ? value_bool(r->site->python_cut) : value_null());
 	put(arg, "count", VALUE_UINT, value_uint(r->waits.calls));
 	put(arg, "waited_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.ns)));
 	put(arg, "longest_seconds", VALUE_REAL, value_seconds(value_uint(r->waits.longest_ns)));
-	put_holder(&r->longest->holder, put, arg);
+	put_holder(r, put, arg);
 }
 
 void blocking_json(struct blocking *b, const struct run *run, struct json *j)

@@ -20,6 +20,7 @@ struct blocking_row {
 	const char *prefix, *object;   /* object: file, peer or kind; NULL: none */
 	const struct line_place *line; /* innermost of the user's code; NULL: none, or unknown */
 	bool python;		       /* its Python frames are known */
+	const char *line_text, *holder_text; /* of the longest wait; NULL: unknown */
 	const char *frame[BLOCKING_FRAMES];
 	uint32_t frames;
 	const struct site *site, *longest; /* those with most time, and with the longest wait */
