@@ -99,12 +99,13 @@ static void say_site(const struct report *r, struct draft *d, enum crema_time_id
 			    draft_name(d, frame_of(row)));
 }
 
+/* By name: addresses differ each time, and of equal hosts the first is named. */
 static int by_host(const void *a, const void *b)
 {
 	const struct worker_track *const *x = a, *const *y = b;
-	uintptr_t m = (uintptr_t)(*x)->worker->host, n = (uintptr_t)(*y)->worker->host;
+	const char *m = (*x)->worker->host, *n = (*y)->worker->host;
 
-	return m < n ? -1 : m > n;
+	return strcmp(m ? m : "", n ? n : "");
 }
 
 const char *fullest_host(const struct report *r, double *threads, double *cores)

@@ -165,6 +165,16 @@ static void later(uint32_t at)
 	__atomic_store_n(&unsettled, 1, __ATOMIC_SEQ_CST);
 }
 
+static void release(uint32_t at)
+{
+	if (enter_settled()) {
+		drop(at);
+		leave();
+	} else {
+		later(at);
+	}
+}
+
 static void refuse(uint64_t bytes)
 {
 	ADD(&crema_shm->totals.large_refused, 1);
@@ -227,14 +237,8 @@ void large_freed(const void *p)
 {
 	uint32_t at = is_on() ? find(p) : LARGE_NONE;
 
-	if (at == LARGE_NONE)
-		return;
-	if (enter_settled()) {
-		drop(at);
-		leave();
-	} else {
-		later(at);
-	}
+	if (at != LARGE_NONE)
+		release(at);
 }
 
 uint32_t large_take(const void *p)
@@ -259,11 +263,8 @@ void large_moved(uint32_t at, const void *to, size_t bytes)
 			large_allocated(to, bytes);
 		else
 			replace(at, to, bytes);
-	} else if (at != LARGE_NONE && enter_settled()) {
-		drop(at);
-		leave();
 	} else if (at != LARGE_NONE) {
-		later(at);
+		release(at);
 	}
 }
 
@@ -307,7 +308,7 @@ static uint64_t wanted_bytes(void)
 static int is_called(void)
 {
 	static void *(*volatile allocate)(size_t) = malloc;
-	static void (*volatile release)(void *) = free;
+	static void (*volatile give_back)(void *) = free;
 	void *p;
 
 	STORE(&probing, 1);
@@ -315,7 +316,7 @@ static int is_called(void)
 	p = allocate(LEAST_BYTES);
 	STORE(&large_least, SIZE_MAX);
 	STORE(&probing, 0);
-	release(p);
+	give_back(p);
 	return p && LOAD(&probed) == p;
 }
 
