@@ -4,6 +4,7 @@ service of the machine. Unpacked once, by one process at a time."""
 import contextlib
 import fcntl
 import shutil
+import signal
 import subprocess
 
 import jobs
@@ -13,11 +14,16 @@ BUILD = jobs.ROOT / "build"
 
 @contextlib.contextmanager
 def alone(name):
-    """Holds a lock: only one process of this checkout runs this block for `name`."""
+    """Holds a lock: only one process of this checkout runs this block for `name`. What it installs, or waits for, is not
+    part of the time in which a test hangs."""
     BUILD.mkdir(exist_ok=True)
-    with open(BUILD / f"{name}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    left = signal.alarm(0)
+    try:
+        with open(BUILD / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    finally:
+        signal.alarm(left)
 
 
 def unpacked(folder, *packages):

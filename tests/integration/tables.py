@@ -96,7 +96,7 @@ def read_sql(db, table):
 def check(report, table, rows):
     """Every number and name of the JSON is in its column, and there are no other columns."""
     wanted = json_rows(report, table)
-    assert len(rows) == len(wanted)
+    assert len(rows) == len(wanted) + report["stacks"].get(f"{table}_left_out", 0)
     for row, want in zip(rows, wanted):
         assert row.pop("run") == report["run"]
         # members of an object that is null, and values that rows of imports do not have

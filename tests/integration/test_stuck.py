@@ -70,7 +70,7 @@ def test_each_is_named(hanging):
             found = {row["key"]: row for row in json.loads(answer.read())["doing"] if not row["pool"]}
         return found if set(found) == set(tasks) and all((r["place_seconds"] or 0) > 1 for r in found.values()) else None
 
-    limit = time.monotonic() + 25  # imports of fsspec and XRootD on a busy machine
+    limit = time.monotonic() + 60  # imports of fsspec and XRootD on a busy machine
     while not (found := rows()) and time.monotonic() < limit:
         time.sleep(0.3)
     assert found, [task.status for task in tasks.values()]

@@ -328,8 +328,8 @@ def test_threads_that_a_task_starts(run):
 
 def test_work_in_a_thread_pool(run):
     task, within = run["tasks"]["pooled"], run["tasks"]["within-pool"]
-    assert task["pool_segments"] == 2 and 30_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
-    assert task["cpu_ns"] < 30_000_000
+    assert task["pool_segments"] == 2 and 100_000_000 <= task["pool_cpu_ns"] <= task["pool_wall_ns"] * 1.01
+    assert task["cpu_ns"] < 100_000_000  # it imports the module
     assert within["flags"] == NESTED and within["cpu_ns"] >= 10_000_000 and within["pool_segments"] == 0
     assert not any(note.startswith("ThreadPool") for note in run["found"]["totals"][-1]["notes"])
 
@@ -468,6 +468,8 @@ def test_samples(run):
     assert 0.9e9 <= samples[1]["boot_ns"] - samples[0]["boot_ns"] <= 3e9
     for sample in samples:
         assert run["window"][0] <= sample["boot_ns"] <= run["window"][1]
+        if sample["boot_ns"] > told["end"]["boot"] and None in (sample["cpu_seconds"], sample["rss_bytes"]):
+            continue  # the process had ended before the agent looked at it
         assert 0 < sample["cpu_seconds"] <= run["cpu_ns"] / 1e9 - told["children"] and 0 < sample["rss_bytes"] <= told["most"] + MEBIBYTE
     stops = [task["stop_boot_ns"] for task in run["found"]["end"]]
     for sample, later in zip(samples, [*samples[1:], {"boot_ns": run["window"][1]}]):

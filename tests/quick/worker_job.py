@@ -138,7 +138,7 @@ def pooled(worker):
     import multiprocessing.pool
 
     with multiprocessing.pool.ThreadPool(1) as pool:
-        pool.apply(lambda: [worker.run("within-pool", spin, 0.01), spin(0.03)])
+        pool.apply(lambda: [worker.run("within-pool", spin, 0.01), spin(0.1)])
 
 
 def spin(seconds):
