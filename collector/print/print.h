@@ -18,8 +18,9 @@ void report_dropped_list(const struct model *m, struct grid *g, bool named);
 void report_dropped_list_json(const struct model *m, struct json *j);
 void report_dropped(const struct dropped_run *d, const struct report_request *req, struct sink *s);
 /* The run's state, speed, time budget, advice, bytes and completeness on one screen (summary.c).
- * `run` is the requested name, NULL or "last" for the last one. */
-void report_summary(const struct report *r, const char *run, struct sink *s, bool colour);
+ * Its last line repeats the request's directories and run. */
+void report_summary(const struct report *r, const struct report_request *req, struct sink *s,
+		    bool colour);
 /* The head and these tables (REPORT_TABLE_* bits). */
 void report_tables(const struct report *r, uint64_t tables, struct sink *s, bool colour);
 /* Every metric of contract/metrics.def by its name, and the run's head. */

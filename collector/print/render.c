@@ -123,7 +123,7 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 	} else if (req->tables) {
 		report_tables(&report, req->tables, s, req->colour);
 	} else {
-		report_summary(&report, req->run, s, req->colour);
+		report_summary(&report, req, s, req->colour);
 	}
 	findings_release(&findings);
 out_logs:

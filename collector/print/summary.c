@@ -192,20 +192,49 @@ static void put_completeness(const struct report *r, struct sink *s)
 	text_paragraph(s, "Completeness: ", "%s", line);
 }
 
-static void put_more(const struct report *r, const char *run, struct sink *s)
+/* A word of a command for a shell. */
+static void put_word(struct buf *line, const char *word)
 {
-	const char *files = r->files.n ? "files" : "workers";
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./-:=,@%+";
 
-	if (!run || runs_means_last(run))
-		text_paragraph(s, "more: ", "crema report --full | --show %s,completeness | --html",
-			       files);
-	else
-		text_paragraph(s, "more: ",
-			       "crema report --run %s --full | --show %s,completeness | --html",
-			       r->run->id, files);
+	if (*word && word[strspn(word, plain)] == '\0') {
+		buf_add(line, word, strlen(word));
+		return;
+	}
+	buf_add(line, "'", 1);
+	for (; *word; word++)
+		buf_add(line, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
+	buf_add(line, "'", 1);
 }
 
-void report_summary(const struct report *r, const char *run, struct sink *sink, bool colour)
+/* The command that shows more of this run: with its directories and its name, if those were given.
+ */
+static void put_more(const struct report *r, const struct report_request *req, struct sink *s)
+{
+	struct buf line = BUF_INIT;
+	size_t i;
+
+	if (!req->usual_dir && req->dir) {
+		buf_add(&line, " --dir ", 7);
+		put_word(&line, req->dir);
+	}
+	for (i = 0; req->more && req->more[i]; i++) {
+		buf_add(&line, " --dir ", 7);
+		put_word(&line, req->more[i]);
+	}
+	if (req->run && !runs_means_last(req->run)) {
+		buf_add(&line, " --run ", 7);
+		put_word(&line, r->run->id);
+	}
+	text_paragraph(s, "more: ", "crema report%.*s --full | --show %s,completeness | --html",
+		       (int)line.len, line.len ? (const char *)line.data : "",
+		       r->files.n ? "files" : "workers");
+	buf_release(&line);
+}
+
+void report_summary(const struct report *r, const struct report_request *req, struct sink *sink,
+		    bool colour)
 {
 	struct buf top = BUF_INIT, bottom = BUF_INIT;
 	struct sink above = {.out = &top, .width = sink->width};
@@ -219,7 +248,7 @@ void report_summary(const struct report *r, const char *run, struct sink *sink, 
 	time_bar_print(r->facts, &above, colour);
 	put_bytes(r, &below, colour);
 	put_completeness(r, &below);
-	put_more(r, run, &below);
+	put_more(r, req, &below);
 	/* The advice gets the remaining room. */
 	lines = buf_lines(&top) + buf_lines(&bottom);
 	sink_put(sink, (const char *)top.data, top.len);

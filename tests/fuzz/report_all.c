@@ -28,7 +28,7 @@ static void report_one(const struct run *run)
 		abort();
 	emit_init(&j, &s);
 	report_json(&report, &j);
-	report_summary(&report, NULL, &s, true);
+	report_summary(&report, &(struct report_request){.usual_dir = true}, &s, true);
 	report_tables(&report, REPORT_ALL_TABLES, &s, true);
 	if (sink_end(&s))
 		abort(); /* incomplete JSON */

@@ -250,7 +250,7 @@ static void test_first_screen(void **state)
 					    "\n\nWhat to change\n", "\n\nBytes\n",
 					    "\nCompleteness: ",	    "\nmore: crema report --full"};
 	unsigned int widths[] = {0, 40, 80, 160, 1000};
-	struct report_request req = {.run = NULL};
+	struct report_request req = {.usual_dir = true};
 	size_t i, k, lines;
 	struct buf out;
 	char *text;
@@ -275,7 +275,7 @@ static void test_first_screen(void **state)
  * others: the last message of another worker of the run came this much later. */
 static void completeness(bool totals, uint64_t refused, int later_ms, char *line, size_t size)
 {
-	struct report_request req = {.run = NULL};
+	struct report_request req = {.usual_dir = true};
 	char own[] = "/tmp/crema-test-XXXXXX";
 	struct fixture *fx = fx_new();
 	struct buf frames = BUF_INIT, out = BUF_INIT;
@@ -342,7 +342,7 @@ static void test_what_silent_workers_did_is_unknown(void **state)
 /* --show prints what it names, --full everything. */
 static void test_tables_by_name(void **state)
 {
-	struct report_request req = {.run = NULL};
+	struct report_request req = {.usual_dir = true};
 	char why[REPORT_LINE_BYTES] = "", both[64];
 	struct buf out;
 	size_t i;
