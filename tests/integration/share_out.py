@@ -1,7 +1,8 @@
 """Assigns tests to the processes of pytest-xdist, and orders them.
 
-One process runs a whole file, so that its module's fixtures are made once. The files that use the shared cluster are one
-portion, so that this cluster is made only once, too. The longest portions start first, so that the processes end together.
+One process runs a whole file, so that its module's fixtures are made once. The files that use the shared cluster form three
+portions: each has this cluster once, and waits for reports of a journal that has only its own runs. The longest portions start
+first, so that the processes end together.
 """
 
 import functools
@@ -11,19 +12,21 @@ from pathlib import Path
 from xdist.scheduler import LoadScopeScheduling
 
 HERE = Path(__file__).resolve().parent
-SHARED = "the shared cluster"
+FORMATS, READS, DEMO = SHARED = ("a shared cluster, file formats", "a shared cluster, reads", "a shared cluster, the demo")
 USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
+USES_DEMO = re.compile(r"^def \w+\([^)]*\bdemo\b", re.MULTILINE)
+OF_FORMATS = {"test_parquet", "test_rntuple", "test_ways_to_read", "test_tree_reads", "test_sources", "test_codecs"}
 
 # Half a minute or more of waiting and computing, the longest first. It determines only the order: a file may be missing
 # here. Some install packages in the first run: dask_awkward, roastcoffea, pythons.
-LONGEST = [SHARED, "test_cause_first", "test_run_state", "test_http", "test_threads", "test_limits", "test_wall",
-           "test_dask_awkward", "test_right_run", "test_kill_all", "test_roastcoffea", "test_xrootd", "test_network",
-           "test_heap_held", "test_several_collectors", "test_findings", "test_tutorial", "test_kill", "test_recipes",
-           "test_lines", "test_one_page", "test_collector_life", "test_progress", "test_executors", "test_agent_strangers", "test_notebook",
-           "test_bad_input", "test_compare", "test_pythons", "test_swarm", "test_calibrate", "test_retain", "test_heap",
-           "test_big_runs", "test_scripts", "test_silent", "test_suites", "test_sections", "test_page", "test_tls"]
+LONGEST = [FORMATS, "test_cause_first", READS, DEMO, "test_run_state", "test_wall", "test_dask_awkward", "test_tutorial", "test_limits",
+           "test_roastcoffea", "test_package", "test_executors", "test_findings", "test_http", "test_compare", "test_threads",
+           "test_big_runs", "test_right_run", "test_notebook", "test_recipes", "test_kill_all", "test_several_collectors",
+           "test_collector_life", "test_xrootd", "test_network", "test_heap_held", "test_kill", "test_page",
+           "test_lines", "test_one_page", "test_progress", "test_agent_strangers", "test_bad_input", "test_pythons", "test_swarm",
+           "test_calibrate", "test_retain", "test_heap", "test_scripts", "test_silent", "test_suites", "test_sections", "test_tls"]
 
-# Last of the shared cluster's: it adds escaped names to all later samples of its workers, which makes reports slower to read.
+# Last of its cluster's: it adds escaped names to all later samples of its workers, which makes reports slower to read.
 LAST = {"test_export_bad"}
 
 
@@ -31,13 +34,16 @@ LAST = {"test_export_bad"}
 def portion(nodeid):
     """The name of a test's portion."""
     file = HERE / Path(nodeid.partition("::")[0]).name
-    return SHARED if file.exists() and USES_SHARED.search(file.read_text()) else file.stem
+    text = file.read_text() if file.exists() else ""
+    if not USES_SHARED.search(text):
+        return file.stem
+    return DEMO if USES_DEMO.search(text) else FORMATS if file.stem in OF_FORMATS else READS
 
 
 def in_order(items):
     for item in items:
         uses = "shared" in getattr(item, "fixturenames", ())
-        assert not uses or portion(item.nodeid) == SHARED, f"{item.nodeid}: its cluster would be made in two processes"
+        assert not uses or portion(item.nodeid) in SHARED, f"{item.nodeid}: its cluster would be made in one more process"
     rank = {name: n for n, name in enumerate(LONGEST)}
     return sorted(items, key=lambda item: (rank.get(portion(item.nodeid), len(rank)), Path(item.nodeid.partition("::")[0]).stem in LAST))
 
