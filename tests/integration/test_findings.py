@@ -4,11 +4,13 @@ Each run is a span on a shared cluster; all runs come first, then their reports 
 checks are listed in contract/findings.def.
 """
 
+import inspect
 import json
 import os
 import re
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import cluster
@@ -399,6 +401,22 @@ def test_metrics_of_the_evidence(pair):
                     assert value == pytest.approx(report["metrics"][name]), (found["id"], name)
                     n += 1
     assert n > 10
+
+
+def test_growth_names_the_line_that_keeps_it(long_runs):
+    """All 12 results of os.urandom(15,000,000) stay in a list; the spilled run before has objects as large, which are released."""
+    report = long_runs["leak"]
+    found = finding(report, "memory_growth")
+    said, size, header = evidence(found), 15_000_000, sys.getsizeof(b"")
+    lines, first = inspect.getsourcelines(work.leak)
+    at = first + next(n for n, line in enumerate(lines) if "os.urandom(" in line)
+    name = f"{Path(work.__file__).name}:{at} leak"
+    assert (said["kept_line"], said["kept_line_file"]) == (name, work.__file__)
+    assert size * 12 <= said["kept_line_bytes"] <= (size + header + 4096) * 12
+    assert said["kept_bytes_per_task"] == said["kept_line_bytes"] / 12
+    assert f"; 15.00 MB stay with each task of 'leak': '{name}'" in found["sentence"] and name in found["advice"]
+    other = finding(long_runs["spill"], "memory_growth")
+    assert other is None or "kept_line" not in evidence(other)
 
 
 def test_gain_of_a_chunksize(pair):
