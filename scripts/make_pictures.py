@@ -97,7 +97,7 @@ def main():
             tab.picture(OUT / "page.png", whole=False)
             small(OUT / "page.png")
             section_picture(tab, "Task stream", OUT / "straggler.png")
-            section_picture(tab, "CPU, waits and bytes by line", OUT / "lines.png")
+            section_picture(tab, "CPU, waits, bytes and memory by line", OUT / "lines.png")
             tab.open(runs.page("gil"))
             section_picture(tab, "Where the time went", OUT / "gil.png")
             for name, panel in {"baskets": "Files by bytes", "lzma": "Codecs", "server": "Where the time went"}.items():

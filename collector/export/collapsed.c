@@ -80,6 +80,10 @@ int export_collapsed_bytes(const struct report *r, const char *path, struct buf 
 			if (row->sum.bytes[k])
 				put_stack(&d.sink, r->run, row, row_line_bytes[k].id,
 					  (double)row->sum.bytes[k]);
+		for (unsigned int k = 0; k < CREMA_LINES_LARGE; k++)
+			if (*row_line_large[k].shown && row->sum.large[k] > 0)
+				put_stack(&d.sink, r->run, row, row_line_large[k].id,
+					  (double)row->sum.large[k]);
 	}
 	return atomic_file_end(&d, why);
 }

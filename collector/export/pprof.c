@@ -206,6 +206,9 @@ static void put_stack(struct profile *p, const struct report *report,
 	put_varint(&list, to_ns(sum.held_s));
 	for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
 		put_varint(&list, sum.bytes[k]);
+	for (unsigned int k = 0; k < CREMA_LINES_LARGE; k++)
+		if (*row_line_large[k].shown)
+			put_varint(&list, sum.large[k] > 0 ? (uint64_t)sum.large[k] : 0);
 	put_message(&p->message, SAMPLE_VALUES, &list);
 	buf_release(&list);
 	put_label(p, "task", prefix);
@@ -237,6 +240,9 @@ static void put_profile(struct profile *p, const struct report *r)
 	put_type(p, PROFILE_SAMPLE_TYPE, "held_gil", "nanoseconds");
 	for (unsigned int k = 0; k < CREMA_LINES_BYTES; k++)
 		put_type(p, PROFILE_SAMPLE_TYPE, row_line_bytes[k].counted, "bytes");
+	for (unsigned int k = 0; k < CREMA_LINES_LARGE; k++)
+		if (*row_line_large[k].shown)
+			put_type(p, PROFILE_SAMPLE_TYPE, row_line_large[k].id, "bytes");
 	put_number(&p->out, PROFILE_DEFAULT_TYPE, text_of(p, row_times[CREMA_T_cpu].id));
 	for (size_t i = 0; i < l->stacks.n; i++)
 		for (size_t k = 0; k < l->stacks.v[i]->parts.n; k++)

@@ -12,7 +12,7 @@ function comparedNode(name, user) {
   return { name, user, folded: [], amount: 0, of: [0, 0], samples: [0, 0], variance: [0, 0], children: new Map() };
 }
 
-/* Each run's seconds or bytes are in `of`; `amount` is the width. */
+/* Each run's seconds, bytes or memory are in `of`; `amount` is the width. */
 function comparedTree(runs) {
   const root = comparedNode("all tasks", false);
   runs.forEach((s, k) => s.rows.forEach((row) => {
@@ -31,6 +31,7 @@ function comparedTree(runs) {
 /* How much more the second run has, and half the width of the 95 % interval. */
 function comparedChange(node, root) {
   const error = node.of.map((amount, k) => {
+    if (flameMemory() !== undefined) return 0;
     if (flameKind() !== undefined) return flameBytesError(node.variance[k], node.samples[k]);
     const part = root.of[k] > 0 ? amount / root.of[k] : 0;
     return root.samples[k] ? 1.96 * Math.sqrt(part * (1 - part) / root.samples[k]) * root.of[k] : 0;
@@ -52,7 +53,8 @@ function comparedLook(root) {
     opacity: (node) => (certain(node) ? 0.25 + 0.6 * Math.min(1, Math.abs(certain(node)) / Math.max(...node.of)) : 0.25),
     text: (node) => {
       const [change, error] = comparedChange(node, root);
-      return `${node.name}: ${flameAmount(node.of[0])} and ${flameAmount(node.of[1])}, ${signed(change, flameAmount)} +- ${flameAmount(error)} (${as.count(node.samples[0])} and ${as.count(node.samples[1])} samples)`;
+      const said = `${node.name}: ${flameAmount(node.of[0])} and ${flameAmount(node.of[1])}, ${signed(change, flameAmount)}`;
+      return flameMemory() !== undefined ? said : `${said} +- ${flameAmount(error)} (${as.count(node.samples[0])} and ${as.count(node.samples[1])} samples)`;
     },
   };
 }
@@ -78,7 +80,7 @@ function drawDifference(box, d) {
   all.addEventListener("click", () => { flame.path = []; redraw(); });
   box.append(h("div", { class: "tools" }, time, widths, all),
     legend([{ name: "run 2 took more", colour: "s1" }, { name: "run 2 took less", colour: "s0" }, { name: "no more than the error of sampling", colour: "s6" }]), chart,
-    h("p", { class: "shown" }, "Seconds and bytes of the tasks, estimated from samples. Frames are matched by function and file. To see what only the other run has, choose its widths."));
+    h("p", { class: "shown" }, "Seconds and bytes of the tasks, estimated from samples; memory is exact. Frames are matched by function and file. To see what only the other run has, choose its widths."));
   for (const [k, s] of runs.entries()) box.append(shownOf(s.rows.length, s.total, `stacks of run ${k + 1}`) || "");
   redraw();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sampled stacks as an icicle: a row for each depth, cells as wide as the time below them. A click enlarges, a search marks. */
+/* Python stacks as an icicle: a row for each depth, cells as wide as the time, bytes or memory below them. A click enlarges, a search marks. */
 
 const FLAME_ROW = 18;
 const flame = { path: [], search: "", time: "all", by: "task" }; // kept over redraws
@@ -13,12 +13,18 @@ function flameKind() {
   return flame.time.startsWith("b") ? +flame.time.slice(1) : undefined;
 }
 
-function flameAmount(v) {
-  return flameKind() === undefined ? as.seconds(v) : as.bytes(v);
+/* The kind of memory that the width shows, exactly; undefined: it shows something else. */
+function flameMemory() {
+  return flame.time.startsWith("m") ? +flame.time.slice(1) : undefined;
 }
 
-/* The width of a stack, samples, variance: all of its time, one class of it, how long it held the interpreter lock, or its bytes of a kind. */
+function flameAmount(v) {
+  return (flameKind() ?? flameMemory()) === undefined ? as.seconds(v) : as.bytes(v);
+}
+
+/* The width of a stack, samples, variance: all of its time, one class of it, how long it held the interpreter lock, its bytes of a kind, or its memory. */
 function flameWeight(row) {
+  if (flameMemory() !== undefined) return [Math.max(0, row.memory[flameMemory()]), row.memory[flameMemory()] > 0 ? 1 : 0];
   if (flameKind() !== undefined) return row.bytes[flameKind()];
   if (flame.time === "all") return [d3.sum(row.seconds), row.samples];
   if (flame.time === "held") return [row.held_seconds, row.held_samples];
@@ -56,11 +62,12 @@ function flameFold(node) {
 function flameParts(s, row) {
   if (flame.by === "dataset") return [[row.dataset ?? "no dataset, or not known yet", row]];
   if (flame.by !== "worker") return [[null, row]];
-  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples], bytes: row.bytes.map((v) => [...v]) }; // of workers without a separate part
+  const rest = { ...row, seconds: [...row.seconds], class_samples: [...row.class_samples], bytes: row.bytes.map((v) => [...v]), memory: [...row.memory] }; // of workers without a separate part
   for (const part of row.parts) {
     part.seconds.forEach((v, i) => { rest.seconds[i] = Math.max(0, rest.seconds[i] - v); });
     part.class_samples.forEach((v, i) => { rest.class_samples[i] -= v; });
     for (const name of ["samples", "held_seconds", "held_samples"]) rest[name] = Math.max(0, rest[name] - part[name]);
+    part.memory.forEach((v, i) => { rest.memory[i] = Math.max(0, rest.memory[i] - v); });
     part.bytes.forEach((v, i) => v.forEach((n, k) => { rest.bytes[i][k] = Math.max(0, rest.bytes[i][k] - n); }));
   }
   return [...row.parts.map((part) => [s.workers[part.worker], { ...row, ...part }]), ["other workers", rest]];
@@ -132,7 +139,9 @@ function flameColour(node, classes) {
 
 function flameText(node, all, classes) {
   const whole = d3.sum(node.classes), bytes = flameKind() !== undefined, parts = classes.map((c, i) => [c.name, node.classes[i]]).filter(([, v]) => flame.time === "all" && v > 0.005 * whole);
-  const share = node.amount / all.amount, error = bytes ? flameBytesError(node.variance, node.samples) : 1.96 * Math.sqrt(share * (1 - share) / all.samples);
+  const share = node.amount / all.amount;
+  if (flameMemory() !== undefined) return `${node.name}: ${flameAmount(node.amount)}, ${as.percent(share * 100)}${node.folded.map((name) => `\n${name}`).join("")}`;
+  const error = bytes ? flameBytesError(node.variance, node.samples) : 1.96 * Math.sqrt(share * (1 - share) / all.samples);
   return `${node.name}: ${flameAmount(node.amount)}${bytes ? ` +- ${as.bytes(error)}, ${as.percent(share * 100)}` : `, ${as.percent(share * 100)} +- ${as.percent(error * 100)}`} (${as.count(node.samples)} samples)\n` +
     [...parts.sort((a, b) => b[1] - a[1]).map(([name, v]) => `${name} ${as.percent(100 * v / whole)}`)].join(", ") +
     (!bytes && node.held > 0 ? `\nheld the interpreter lock while others waited ${as.seconds(node.held)} for it` : "") + node.folded.map((name) => `\n${name}`).join("");
@@ -151,7 +160,7 @@ function flameFound(node, word) {
 /* look: the colour, opacity and text of a cell. */
 function drawCells(chart, root, look, redraw) {
   const width = chartWidth(chart), cells = flameCells(root, flame.path), word = flame.search.toLowerCase();
-  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time or bytes");
+  const svg = canvas(chart, "chart-flame", width, FLAME_ROW * (d3.max(cells, (c) => c.depth) + 1), "Sampled Python stacks, outermost frame at the top; width is time, bytes or memory");
   const cell = svg.selectAll("g").data(cells).enter().append("g").attr("class", (c) => (word && !flameMatches(c.node, word) ? "cell faint" : "cell"))
     .attr("transform", (c) => `translate(${c.x0 * width},${c.depth * FLAME_ROW})`).attr("tabindex", 0).attr("role", "button").attr("data-name", (c) => c.node.name)
     .attr("aria-label", (c) => look.text(c.node));
@@ -185,10 +194,19 @@ function flameLines(s, classes) {
 /* What the widths can show, of any of the runs. */
 function flameWidths(runs, classes) {
   const some = (amount) => runs.some((s) => d3.sum(s.rows, amount) > 0), option = (value, text) => h("option", { value }, text);
-  return h("select", { id: "flame-time", "aria-label": "What the width shows" }, option("all", "all time"),
+  return h("select", { id: "flame-time", "aria-label": "What the width shows" }, ...(runs.some((s) => s.samples) ? [option("all", "all time")] : []),
     ...classes.map((c, i) => option(i, `only ${c.name}`)).filter((o, i) => some((row) => row.seconds[i])),
     ...(some((row) => row.held_seconds) ? [option("held", "held the interpreter lock")] : []),
-    ...runs[0].kinds.map((kind, k) => option(`b${k}`, `bytes ${kind.name}`)).filter((o, k) => some((row) => row.bytes[k][0])));
+    ...runs[0].kinds.map((kind, k) => option(`b${k}`, `bytes ${kind.name}`)).filter((o, k) => some((row) => row.bytes[k][0])),
+    ...runs[0].memories.map((name, k) => option(`m${k}`, `memory ${name}`)).filter((o, k) => some((row) => Math.max(0, row.memory[k]))));
+}
+
+function hasMemory(s) {
+  return s.rows.some((row) => row.memory.some((v) => v > 0));
+}
+
+function memoryNote(s) {
+  return `Memory: allocations of ${as.bytes(s.memory_least_bytes)} or more by tasks, exact. Kept: not freed, although the task has ended.`;
 }
 
 function drawFlame(box, d) {
@@ -204,10 +222,10 @@ function drawFlame(box, d) {
   if (!by.value) by.value = flame.by = "task";
   search.value = flame.search;
   time.value = flame.time;
-  if (!time.value) time.value = flame.time = "all"; // the class disappeared in a redraw
+  if (!time.value) time.value = flame.time = time.options[0].value; // the class disappeared in a redraw
   let root = flameTree(s, d.classes);
   function redraw() {
-    flame.colour = flameKind() === undefined ? flame.time : s.kinds[flameKind()].wait;
+    flame.colour = flameMemory() !== undefined ? 0 : flameKind() === undefined ? flame.time : s.kinds[flameKind()].wait;
     chart.replaceChildren();
     drawCells(chart, root, { colour: (n) => flameColour(n, d.classes), opacity: (n) => (n.user ? 0.75 : 0.4), text: (n) => flameText(n, root, d.classes) }, redraw);
     found.textContent = flame.search ? `${as.percent(100 * flameFound(root, flame.search.toLowerCase()) / root.amount)} of ${time.selectedOptions[0].textContent.replace("all time", "the time")}` : "";
@@ -219,6 +237,7 @@ function drawFlame(box, d) {
   all.addEventListener("click", () => { flame.path = []; redraw(); });
   box.append(h("div", { class: "tools" }, time, by, search, all, found), legend(d.classes.filter((c, i) => sums[i] > 0).map((c) => ({ name: c.name, colour: c.colour }))), chart,
     h("p", { class: "shown" }, `${as.count(s.samples)} samples; ${as.seconds(s.seconds)} of the tasks\u2019 ${as.seconds(s.wall_seconds)}, estimated. Your own code is darker. Frames below 1 % of the width are left out until you enlarge what they are in.`));
+  if (hasMemory(s)) box.append(h("p", { class: "shown" }, memoryNote(s)));
   box.append(shownOf(s.rows.length, s.total, "stacks") || "");
   box.append(folded("table-flame", "Time by line, for the stacks shown", [["line", (r) => r.name, "name"], ["samples", (r) => r.samples, as.count],
     ["time", (r) => r.seconds, as.seconds], ["of all", (r) => share(r.seconds, d3.sum(sums)), as.percent],
@@ -245,6 +264,7 @@ function sourceLine(row, classes, most, reads) {
   return h("tr", { class: row.gap ? "gap" : false, "data-line": row.line }, h("td", {}, timed ? as.seconds(seconds) : ""), h("td", {}, timed ? as.percent(share(seconds, most)) : ""),
     h("td", {}, timed ? sourceBar(row, classes, most) : ""), ...(reads.asked ? [h("td", {}, read ? as.bytes(row.read_bytes) : ""), h("td", {}, read ? as.seconds(row.decompress_cpu_seconds) : "")] : []),
     ...reads.kinds.map((k) => h("td", {}, row.bytes && row.bytes[k][0] ? as.bytes(row.bytes[k][0]) : "")),
+    ...reads.memories.map((k) => h("td", {}, row.memory && row.memory[k] > 0 ? as.bytes(row.memory[k]) : "")),
     ...(reads.opened ? [h("td", {}, row.opened_bytes === undefined ? "" : as.bytes(row.opened_bytes))] : []),
     h("td", { class: "number" }, row.line), h("td", {}, h("code", {}, row.text ?? `(${row.function})`)));
 }
@@ -252,15 +272,17 @@ function sourceLine(row, classes, most, reads) {
 function drawSource(box, d) {
   const has = (name) => d.source.files.some((file) => file.rows.some((row) => row[name] !== undefined));
   const { kinds } = d.stacks, sampled = kinds.map((kind, k) => k).filter((k) => d.source.files.some((file) => file.rows.some((row) => row.bytes && row.bytes[k][0])));
-  const reads = { asked: has("read_bytes"), opened: has("opened_bytes"), kinds: sampled };
+  const { memories } = d.stacks, held = memories.map((name, k) => k).filter((k) => d.source.files.some((file) => file.rows.some((row) => row.memory && row.memory[k] > 0)));
+  const reads = { asked: has("read_bytes"), opened: has("opened_bytes"), kinds: sampled, memories: held };
   for (const file of d.source.files) {
     const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
-    const head = ["time", "of all", "", ...(reads.asked ? ["read", "decompressing"] : []), ...sampled.map((k) => kinds[k].name), ...(reads.opened ? ["opened"] : []), "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
+    const head = ["time", "of all", "", ...(reads.asked ? ["read", "decompressing"] : []), ...sampled.map((k) => kinds[k].name), ...held.map((k) => memories[k]), ...(reads.opened ? ["opened"] : []), "line", ""].map((text) => (text ? h("th", { scope: "col" }, text) : h("td", {})));
     box.append(h("details", { class: "source", open: file === d.source.files[0] }, h("summary", {}, file.file), note ? h("p", { class: "shown" }, note) : "",
       h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Time by line"), h("thead", {}, h("tr", {}, head)), h("tbody", {}, file.rows.map((row) => sourceLine(row, d.classes, d.source.seconds, reads))))),
       file.left_out ? h("p", { class: "shown" }, `${as.count(file.left_out)} more lines.`) : ""));
   }
   if (sampled.length) box.append(h("p", { class: "shown" }, "From files, received: estimated from samples; with what the line calls, also in other threads."));
+  if (held.length) box.append(h("p", { class: "shown" }, memoryNote(d.stacks)));
   if (reads.opened) box.append(h("p", { class: "shown" }, "Opened: bytes read through the descriptors that the line opened, by whatever line and thread; exact, and not in addition to \u201cread\u201d."));
   if (reads.asked) box.append(h("p", { class: "shown" }, "Read: bytes in the files of the columns that the line asked for first, and the CPU time of decompressing them; exact, without what the lines that it calls read."));
   if (d.source.left_out) box.append(h("p", { class: "shown" }, `${as.count(d.source.left_out)} more files.`));

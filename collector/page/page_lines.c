@@ -65,6 +65,22 @@ static void put_sum(struct json *j, const struct line_sum *s)
 		emit_end(j);
 	}
 	emit_end(j);
+	emit_array(j, "memory"); /* by kind, exact; null: not recorded */
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		if (*row_line_large[i].shown)
+			emit_value(j, NULL, line_large(s, i));
+	emit_end(j);
+}
+
+static void put_memories(const struct lines *l, struct json *j)
+{
+	emit_array(j, "memories"); /* the kinds of memory */
+	for (unsigned int i = 0; i < CREMA_LINES_LARGE; i++)
+		if (*row_line_large[i].shown)
+			emit_value(j, NULL, value_text(row_line_large[i].shown));
+	emit_end(j);
+	emit_value(j, "memory_least_bytes",
+		   l->large_workers ? value_uint(l->large_bytes) : value_null());
 }
 
 static void put_kinds(struct json *j)
@@ -129,9 +145,9 @@ static size_t sampled_workers(const struct report *r, struct told *workers)
 	return n;
 }
 
-static bool any_sample(const struct line_sum *s)
+static bool is_shown(const struct line_sum *s)
 {
-	uint64_t n = s->samples + s->held_samples;
+	uint64_t n = s->samples + s->held_samples + (uint64_t)s->large[CREMA_LINES_L_allocations];
 
 	for (unsigned int i = 0; i < CREMA_LINES_BYTES; i++)
 		n += s->byte_samples[i];
@@ -148,7 +164,7 @@ static void put_parts(const struct report *r, const struct line_stack_row *row,
 		for (size_t k = 0; k < row->parts.n; k++)
 			if (row->parts.v[k]->worker == workers[w].worker)
 				lines_add_part(&r->lines, row->parts.v[k], &sum);
-		if (!any_sample(&sum))
+		if (!is_shown(&sum))
 			continue;
 		emit_object(j, NULL);
 		emit_value(j, "worker", value_uint(w));
@@ -215,6 +231,7 @@ void page_lines(const struct report *r, struct json *j)
 	emit_value(j, "wall_seconds", tally_wall(&r->facts->all));
 	emit_value(j, "total", value_uint(l->stacks.n));
 	put_kinds(j);
+	put_memories(l, j);
 	put_rows(r, &f, j);
 	emit_array(j, "frames");
 	for (size_t i = 0; i < f.n; i++) {

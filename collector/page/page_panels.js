@@ -373,7 +373,7 @@ const PANELS = [
   { id: "balance", nav: "Balance", title: "Balance of workers", half: true, what: "Wall time of all attempts by class.", draw: drawBalance },
   { id: "columns", title: "Columns", what: "Time and bytes while a column was read and made arrays of; chunks of all attempts.", draw: drawColumns, has: (d) => d.columns.rows.length > 0 },
   { id: "sections", title: "Sections", what: "Sections named with crema.section, including inner sections; the median is within 9 %.", draw: drawSections, has: (d) => d.sections.rows.length > 0 },
-  { id: "lines", nav: "Lines", title: "CPU, waits and bytes by line of Python", what: "Sampled stacks of tasks. The color is a frame\u2019s largest class of time. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 },
+  { id: "lines", nav: "Lines", title: "CPU, waits, bytes and memory by line of Python", what: "Stacks of tasks. The color is a frame\u2019s largest class of time. Click to enlarge.", draw: drawFlame, has: (d) => d.stacks.samples > 0 || hasMemory(d.stacks) },
   { id: "source", nav: "Code", title: "Your code", what: "Sampled time of each line with what it calls, in the threads of tasks. The colors are classes of time.", draw: drawSource, has: (d) => d.source.files.length > 0 },
   { id: "waits", nav: "Waits", title: "Long waits", draw: drawWaits },
   { id: "servers", title: "Servers", draw: drawServers, has: (d) => d.servers.rows.length > 0 },

@@ -51,5 +51,5 @@ def read(path):
         locations[m[1][0]] = (*functions[line[1][0]], line[2][0])
     samples = [{"frames": [locations[n] for n in packed(m[1][0])], "values": packed(m[2][0]), "labels": dict(map(pair, m[3]))}
                for m in map(message, profile[2])]
-    return {"types": [pair(m) for m in profile[1]], "samples": samples, "default": text[profile[14][0]], "period": profile[12][0],
+    return {"types": [pair(m) for m in profile[1]], "samples": samples, "default": text[profile[14][0]], "period": profile[12][0] if 12 in profile else None,
             "begin_ns": profile[9][0], "duration_ns": profile[10][0]}

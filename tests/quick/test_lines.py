@@ -158,7 +158,8 @@ def test_profile_for_pprof(run, tmp_path):
     report(run["folder"], "--pprof", tmp_path / "run.pb.gz")
     profile = pprof_file.read(tmp_path / "run.pb.gz")
     worker = profile["samples"][0]["labels"]["worker"]
-    assert profile["types"] == [("samples", "count"), *[(name.replace("runqueue_wait", "runqueue"), "nanoseconds") for name in [*CLASSES, "held_gil"]], ("read_bytes", "bytes"), ("network_read_bytes", "bytes")] and profile["default"] == "cpu"
+    assert profile["types"] == [("samples", "count"), *[(name.replace("runqueue_wait", "runqueue"), "nanoseconds") for name in [*CLASSES, "held_gil"]], ("read_bytes", "bytes"), ("network_read_bytes", "bytes"),
+                                *[(name, "bytes") for name in ("allocated_bytes", "kept_bytes", "peak_bytes")]] and profile["default"] == "cpu"
     assert profile["duration_ns"] == pytest.approx(run["stacks"]["task_wall_seconds"] * 1e9, rel=0.1)
     assert profile["period"] == pytest.approx(run["stacks"]["interval_seconds"] * 1e9, abs=1)
     for sample, row in zip(profile["samples"], run["stacks"]["stacks"], strict=True):

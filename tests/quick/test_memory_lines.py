@@ -5,9 +5,10 @@ import json
 import re
 import signal
 
+import pprof_file
 import pytest
 import test_lines
-from test_lines import VERSIONS, job, marked, python_of, report
+from test_lines import VERSIONS, browser, job, marked, python_of, report
 
 JOB = test_lines.HERE / "memory_job.py"
 NAMES = {number: name for name, number in marked(JOB).items()}
@@ -57,6 +58,58 @@ def test_the_table(run, table):
     first = text.splitlines()[2]
     most = max(run["told"], key=lambda name: run["told"][name][4])
     assert f"memory_job.py:{marked(JOB)[most]}" in first and "kept" in text.splitlines()[1]
+
+
+SHOWN = {"allocated": "allocated_bytes", "kept": "kept_bytes", "in use at the peak": "peak_bytes"}
+
+
+def test_the_profile_and_the_collapsed_stacks(run, tmp_path):
+    report(run["folder"], "--pprof", tmp_path / "run.pb.gz")
+    profile = pprof_file.read(tmp_path / "run.pb.gz")
+    collapsed = report(run["folder"], "--collapsed-bytes", "-").splitlines()
+    for name in SHOWN.values():
+        at, of = profile["types"].index((name, "bytes")), NUMBERS.index(name)
+        truth = {line: numbers[of] for line, numbers in run["told"].items() if numbers[of]}
+        found = {}
+        for sample in profile["samples"]:
+            if sample["values"][at]:
+                line = line_of([f"{file}:{number} {function}" for function, file, number in sample["frames"]])
+                found[line] = found.get(line, 0) + sample["values"][at]
+        assert found == truth
+        ends = [line.rpartition(" ") for line in collapsed if f";[{name}] " in line]
+        assert sum(int(end) for _, _, end in ends) == sum(truth.values())
+
+
+def test_the_flame_graph(run, tmp_path):
+    """Cells of memory are as wide as their bytes; your code has the same numbers."""
+    report(run["folder"], "--html", tmp_path / "run.html")
+    marks = {f"memory_job.py:{number}": name for number, name in NAMES.items()}
+    with browser.Browser(tmp_path / "home") as tab:
+        tab.open((tmp_path / "run.html").as_uri())
+        tab.wait("""document.querySelectorAll("#chart-flame g.cell").length > 0""")
+        for shown, name in SHOWN.items():
+            tab.run(f"""(() => {{ const e = document.getElementById("flame-time"); e.value = [...e.options].find((o) => o.text === "memory {shown}").value;
+                e.dispatchEvent(new Event("change")); }})()""")
+            truth = {line: numbers[NUMBERS.index(name)] for line, numbers in run["told"].items()}
+            cells = tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) => [g.dataset.name, g.querySelector("title").textContent,
+                parseFloat(g.querySelector("rect").getAttribute("width")) + 0.5, g.getAttribute("transform").match(/[0-9.]+/)[0]])""")
+            whole, seen = cells[0][2], set()
+            assert cells[0][1].startswith("all tasks: " + tab.run(f"as.bytes({sum(truth.values())})") + ", 100.0 %") and "samples" not in cells[0][1]
+            drawn = {}
+            for text, _, width, at in cells:
+                line = marks.get(text.rpartition("(")[2].rstrip(")"))
+                drawn[line] = drawn.get(line, 0) + (0 if (line, at) in seen else width / whole * sum(truth.values()))
+                seen.add((line, at))  # a pool thread's stack has the line that submitted its work, too
+            big = {line: n for line, n in truth.items() if n > 0.05 * sum(truth.values())}
+            assert big and {line: drawn.get(line) for line in big} == pytest.approx(big, rel=0.02)
+        assert "exact" in tab.run("""[...document.querySelectorAll("#panel-flame p.shown, p.shown")].map((p) => p.textContent).join(" ")""")
+        heads = tab.run("""[...document.querySelector("details.source thead tr").children].map((e) => e.textContent)""")
+        assert {"kept", "allocated"} <= set(heads)
+        kept = heads.index("kept")
+        rows = tab.run("""[...document.querySelectorAll("details.source tr[data-line]")].map((r) => [+r.dataset.line, [...r.children].map((c) => c.textContent)])""")
+        source = {NAMES[line]: cells[kept] for line, cells in rows if line in NAMES and cells[kept]}
+        own = {line: numbers[NUMBERS.index("kept_bytes")] for line, numbers in run["told"].items() if numbers[NUMBERS.index("kept_bytes")]}
+        assert source and all(source[line] == tab.run(f"as.bytes({own[line]})") for line in source)
 
 
 def test_a_killed_worker(tmp_path):

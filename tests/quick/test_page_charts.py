@@ -1023,9 +1023,10 @@ def test_frames_that_all_stacks_begin_with(page):
         zeros = [0.0] * (len(d["classes"]) - 1)
         rows = [([0, 1, 2, 3], 60), ([0, 1, 2, 4, 5], 38), ([0, 5], 2)]
         kinds = [{"name": "from files", "wait": 1}, {"name": "received", "wait": 2}]
-        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "workers": [], "kinds": kinds, "rows": [
+        d["stacks"] = {"samples": 100, "seconds": 1.0, "wall_seconds": 1.0, "total": 3, "frames": frames, "workers": [], "kinds": kinds, "memories": ["allocated", "kept"],
+                       "memory_least_bytes": 1048576, "rows": [
             {"prefix": "P", "dataset": None, "pool": False, "without": None, "samples": n, "seconds": [n / 100, *zeros], "frames": at,
-             "bytes": [[1000 * (100 - n), n, 2500.0], [0, 0, 0]]} for at, n in rows]}
+             "bytes": [[1000 * (100 - n), n, 2500.0], [0, 0, 0]], "memory": [None, -1 if n == 60 else 10**6 * n]} for at, n in rows]}
 
     page.show(sampled)
     drawn = page.tab.run("""[...document.querySelectorAll("#chart-flame g.cell")].map((g) =>
@@ -1036,7 +1037,10 @@ def test_frames_that_all_stacks_begin_with(page):
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = "b.py"; e.dispatchEvent(new Event("input")); })()""")
     assert page.texts("#flame-found") == ["98.0 % of the time"] and page.texts("#chart-flame g.cell:not(.faint) title")[0].startswith("a \u2026 c")
     page.tab.run("""(() => { const e = document.getElementById("flame-search"); e.value = ""; e.dispatchEvent(new Event("input")); })()""")
-    assert page.texts("#flame-time option") == ["all time", f"only {page.texts('#flame-time option')[1][5:]}", "bytes from files"]
+    assert page.texts("#flame-time option") == ["all time", f"only {page.texts('#flame-time option')[1][5:]}", "bytes from files", "memory kept"]
+    page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "m1"; e.dispatchEvent(new Event("change")); })()""")
+    drawn = [text.splitlines()[0] for text in page.texts("#chart-flame g.cell title")]
+    assert drawn[0] == "all tasks: 40.00 MB, 100.0 %" and "other (other.py:1): 38.00 MB, 95.0 %" in drawn and not any(text.startswith("mine") for text in drawn)
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "b0"; e.dispatchEvent(new Event("change")); })()""")
     drawn = page.texts("#chart-flame g.cell title")
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "all"; e.dispatchEvent(new Event("change")); })()""")
