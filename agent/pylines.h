@@ -13,7 +13,8 @@
  *
  * For each thread that waits for the interpreter lock, the row of the stack that holds the lock
  * gets the time, if the lock has not changed hands between the samples of both threads
- * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples.
+ * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples. The
+ * thread that owns a pthread mutex is known, too, for records of long waits.
  *
  * What tasks read and received is sampled by the byte, and each long wait is counted, by the shim
  * with the thread's stack; here these are added to the same rows (pylines_bytes.c), and so are the
@@ -39,13 +40,14 @@
 #define PYLINES_FULL_NS UINT64_C(1000000000) /* between two tables */
 #define PYLINES_SEND_NS UINT64_C(10000000000)
 
-#define PYLINES_HELD 16u /* latest samples of each thread that waited for the interpreter lock */
+#define PYLINES_HELD 16u /* latest samples of each thread that waited for a lock */
 
 /* Who held it in one of these. */
 struct pylines_held {
 	uint64_t boot_ns;
 	uint32_t table; /* low bits */
 	uint32_t row;	/* number in that table + 1; 0: unknown */
+	uint32_t wait;	/* class: CREMA_T_gil_wait or CREMA_T_lock_wait */
 };
 
 /* State of one thread block's thread. */
@@ -63,11 +65,13 @@ struct pylines_thread {
 	uint32_t held_next;
 };
 
-/* A thread that waits for the interpreter lock, and who held it then. */
+/* A thread that waits for the interpreter lock or for a pthread mutex, and who held it then. */
 struct pylines_waiter {
-	uint64_t cond, ns;
-	struct py_gil gil;
+	uint64_t object, ns;   /* object: the condition variable, or the mutex */
+	struct py_gil gil;     /* of a mutex only the holder */
 	uint32_t span, thread; /* thread: index of its block */
+	uint32_t wait;	       /* class */
+	uint32_t owner;	       /* of a mutex: tid */
 };
 
 struct pylines {
@@ -105,13 +109,18 @@ void pylines_look(struct pylines *l, uint64_t mono_ns);
 /* Part of a sample: the row of the thread's stack, and whether inner frames are missing. */
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
-/* The same: a thread waits on that condition variable; and once all threads were sampled. */
+/* The same: a thread waits; and once all threads were sampled. */
 void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter);
 void pylines_blame(struct pylines *l);
-/* The row that held the interpreter lock in most samples of the thread's wait in that time, in how
- * many, and of how many. NULL: unknown. */
-struct pyline_row *pylines_held_by(struct pylines *l, uint32_t tid, uint64_t from_boot_ns,
-				   uint64_t to_boot_ns, uint32_t *samples, uint32_t *of);
+/* The waits of one class of a thread in some time. */
+struct pylines_wait {
+	uint32_t tid, wait;
+	uint64_t from_boot_ns, to_boot_ns;
+};
+
+/* The row that held the lock in most samples of it, in how many, and of how many. NULL: unknown. */
+struct pyline_row *pylines_held_by(struct pylines *l, const struct pylines_wait *wait,
+				   uint32_t *samples, uint32_t *of);
 /* The row of a stack that the shim recorded. like->why: the reason if there are no frames. */
 struct pyline_row *pylines_recorded(struct pylines *l, struct pyline_row *like,
 				    const struct crema_py_frame *recorded, size_t n);

@@ -1,17 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pylines_holder.c - which stack holds the interpreter lock while threads of tasks wait for it. */
+/* pylines_holder.c - which stack holds a lock while threads of tasks wait for it. */
 #include "agent/pylines.h"
 #include "common/clock.h"
+
+/* glibc's pthread_mutex_t on every 64-bit machine: int lock; unsigned count; int owner. The owner
+ * is stored after the lock was taken and cleared before it is released. Its thread's tid; 0: none.
+ */
+static uint32_t mutex_owner(const struct pylines *l, uint64_t mutex)
+{
+	uint32_t head[3];
+
+	if (l->process.read(l->process.arg, mutex, head, sizeof(head)) != sizeof(head))
+		return 0;
+	return head[0] ? head[2] : 0;
+}
+
+/* The thread's PyThreadState. 0: it has ended, or is not known. */
+static uint64_t python_of(const struct pylines *l, uint32_t tid)
+{
+	for (uint32_t i = 0; tid && i < CREMA_SHM_THREADS; i++) {
+		const struct crema_thread *t = &l->view->shm->thread[i];
+
+		if (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 1 &&
+		    __atomic_load_n(&t->tid, __ATOMIC_RELAXED) == tid)
+			return __atomic_load_n(&t->python, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+/* Who holds it now; false: unknown. */
+static bool read_holder(const struct pylines *l, struct pylines_waiter *w)
+{
+	if (w->wait == CREMA_T_gil_wait)
+		return py_gil_read(&l->process, w->object, &w->gil);
+	w->owner = mutex_owner(l, w->object);
+	w->gil = (struct py_gil){.holder = python_of(l, w->owner)};
+	return true; /* the sample counts, with or without a holder */
+}
 
 void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter)
 {
 	struct pylines_waiter *w = &l->waiter[l->waiters];
 
 	*w = *waiter;
-	l->waiters += py_gil_read(&l->process, w->cond, &w->gil);
+	l->waiters += read_holder(l, w);
 }
 
-/* Threads of tasks were already sampled. */
+/* Threads of tasks were already sampled. That may have been before one of them took a mutex, so its
+ * stack is read again then. */
 static struct pyline_row *row_of(struct pylines *l, const struct pylines_waiter *w)
 {
 	struct pyline_row like = {.span = w->span, .outside = true};
@@ -19,12 +55,28 @@ static struct pyline_row *row_of(struct pylines *l, const struct pylines_waiter 
 
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		const struct crema_thread *t = &l->view->shm->thread[i];
+		const struct pyline_row *r = l->thread[i].row;
 
-		if (l->thread[i].row_look == l->look &&
-		    __atomic_load_n(&t->python, __ATOMIC_RELAXED) == w->gil.holder)
+		if (l->thread[i].row_look != l->look ||
+		    __atomic_load_n(&t->python, __ATOMIC_RELAXED) != w->gil.holder)
+			continue;
+		if (!w->owner || !r)
 			return l->thread[i].row;
+		like = (struct pyline_row){.span = r->span,
+					   .prefix = r->prefix,
+					   .dataset = r->dataset,
+					   .pool = r->pool};
+		break;
 	}
-	return pylines_row(l, &like, w->gil.holder, 0, &cut);
+	return pylines_row(l, &like, w->gil.holder, w->owner, &cut);
+}
+
+static bool is_still_held(const struct pylines *l, const struct pylines_waiter *w)
+{
+	struct pylines_waiter now = *w;
+
+	return read_holder(l, &now) && now.owner == w->owner && now.gil.holder == w->gil.holder &&
+	       now.gil.switches == w->gil.switches;
 }
 
 static void remember(struct pylines *l, const struct pylines_waiter *w, struct pyline_row *r,
@@ -34,6 +86,7 @@ static void remember(struct pylines *l, const struct pylines_waiter *w, struct p
 
 	t->held[t->held_next++ % PYLINES_HELD] =
 		(struct pylines_held){.boot_ns = boot_ns,
+				      .wait = w->wait,
 				      .table = (uint32_t)l->table_id,
 				      .row = r ? (uint32_t)(r - l->table->row) + 1 : 0};
 }
@@ -46,17 +99,16 @@ void pylines_blame(struct pylines *l)
 
 	for (size_t i = 0; i < l->waiters; i++) {
 		const struct pylines_waiter *w = &l->waiter[i];
-		struct py_gil now;
-		bool known;
+		bool known = w->gil.holder != 0;
 
-		if (!r || r->why != PYLINES_WHOLE || last->gil.holder != w->gil.holder ||
-		    last->span != w->span)
+		if (known &&
+		    (!r || r->why != PYLINES_WHOLE || w->owner ||
+		     last->gil.holder != w->gil.holder || last->owner || last->span != w->span))
 			r = row_of(l, w);
-		last = w;
-		known = r && r->why == PYLINES_WHOLE && py_gil_read(&l->process, w->cond, &now) &&
-			now.holder == w->gil.holder && now.switches == w->gil.switches;
+		last = known ? w : last;
+		known = known && r && r->why == PYLINES_WHOLE && is_still_held(l, w);
 		remember(l, w, known ? r : NULL, boot_ns);
-		if (!known)
+		if (!known || w->wait != CREMA_T_gil_wait)
 			continue;
 		r->held_samples++;
 		r->held_ns += w->ns;
@@ -64,33 +116,32 @@ void pylines_blame(struct pylines *l)
 	}
 }
 
-static bool is_within(const struct pylines *l, const struct pylines_held *h, uint64_t from_boot_ns,
-		      uint64_t to_boot_ns)
+static bool is_within(const struct pylines *l, const struct pylines_held *h,
+		      const struct pylines_wait *w)
 {
-	return h->boot_ns && h->boot_ns >= from_boot_ns && h->boot_ns <= to_boot_ns &&
-	       h->table == (uint32_t)l->table_id;
+	return h->boot_ns && h->boot_ns >= w->from_boot_ns && h->boot_ns <= w->to_boot_ns &&
+	       h->wait == w->wait && h->table == (uint32_t)l->table_id;
 }
 
-struct pyline_row *pylines_held_by(struct pylines *l, uint32_t tid, uint64_t from_boot_ns,
-				   uint64_t to_boot_ns, uint32_t *samples, uint32_t *of)
+struct pyline_row *pylines_held_by(struct pylines *l, const struct pylines_wait *w,
+				   uint32_t *samples, uint32_t *of)
 {
 	const struct pylines_thread *t = l->thread;
 	uint32_t most = 0;
 
 	*samples = *of = 0;
-	while (t < l->thread + CREMA_SHM_THREADS && t->tid != tid)
+	while (t < l->thread + CREMA_SHM_THREADS && t->tid != w->tid)
 		t++;
-	if (!tid || t == l->thread + CREMA_SHM_THREADS)
+	if (!w->tid || t == l->thread + CREMA_SHM_THREADS)
 		return NULL;
 	for (size_t i = 0; i < PYLINES_HELD; i++) {
 		uint32_t n = 0;
 
-		if (!is_within(l, &t->held[i], from_boot_ns, to_boot_ns))
+		if (!is_within(l, &t->held[i], w))
 			continue;
 		++*of;
 		for (size_t k = 0; k < PYLINES_HELD && t->held[i].row; k++)
-			n += is_within(l, &t->held[k], from_boot_ns, to_boot_ns) &&
-			     t->held[k].row == t->held[i].row;
+			n += is_within(l, &t->held[k], w) && t->held[k].row == t->held[i].row;
 		if (n > *samples) {
 			*samples = n;
 			most = t->held[i].row;

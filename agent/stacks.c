@@ -85,14 +85,13 @@ struct rows_of {
 static struct rows_of find_rows(struct stacks *s, const struct crema_stack *r)
 {
 	struct rows_of rows = {NULL, NULL, 0, 0};
-	struct pyline_row *python, *holder = NULL;
+	struct pylines_wait wait = {r->tid, r->wait, r->end_boot_ns - r->waited_ns, r->end_boot_ns};
+	struct pyline_row *python, *holder;
 
 	if (!s->lines)
 		return rows;
 	python = pylines_named(s->lines, r->python);
-	if (r->wait == CREMA_T_gil_wait)
-		holder = pylines_held_by(s->lines, r->tid, r->end_boot_ns - r->waited_ns,
-					 r->end_boot_ns, &rows.samples, &rows.of);
+	holder = pylines_held_by(s->lines, &wait, &rows.samples, &rows.of);
 	if (python)
 		pylines_tell(s->lines, python, r->end_boot_ns);
 	if (holder)

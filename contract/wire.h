@@ -35,9 +35,9 @@
  * offset in its file, ...] innermost first; module id 0: in no file, the offset is the address;
  * lines_table and lines_row: the table and number of the row of LINES that has its Python frames,
  * sent before it; holder_row, of that table, holder_samples, holder_of: the row that held the
- * interpreter lock in holder_samples of the holder_of samples during the wait; absent: unknown.
- * GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text or nil),
- * tasks_in_flight.
+ * interpreter lock, or the mutex, in holder_samples of the holder_of samples during the wait;
+ * absent: unknown. GOODBYE map: boot_ns, how ("exit"|"killed"|"gone"), evidence [text], cause (text
+ * or nil), tasks_in_flight.
  */
 #ifndef CREMA_CONTRACT_WIRE_H
 #define CREMA_CONTRACT_WIRE_H

@@ -27,7 +27,8 @@ struct waits {
 	uint64_t calls, ns, longest_ns;
 };
 
-/* Who held the interpreter lock during a wait, in `samples` of `of` samples of it. */
+/* Who held the interpreter lock, or the mutex, during a wait, in `samples` of `of` samples of it.
+ */
 struct site_holder {
 	const struct line_list *python; /* NULL: unknown */
 	uint64_t samples, of;

@@ -102,6 +102,27 @@ def test_who_held_the_interpreter_lock(tmp_path, version):
     assert all(r["longest_holder"] is r["longest_holder_samples"] is r["longest_samples"] is r["longest_holder_frames"] is None for r in rows if r != row)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_held_a_mutex(tmp_path, version):
+    """In each of 12 waits, by as many tasks."""
+    rows = [row for row in made_by(tmp_path, version, 0.3, ["mutexes"])["blocking"] if row["wait"] == "lock" and name_of(row["line"]) == "mutex"]
+    assert [row["count"] for row in rows] == [1] * 12
+    for row in rows:
+        assert name_of(row["longest_holder"]) == "holding" and row["longest_holder"] == row["longest_holder_frames"][-1]
+        assert row["longest_samples"] >= row["longest_holder_samples"] >= 0.5 * row["longest_samples"] > 0
+
+
+def test_a_mutex_whose_holder_moves(tmp_path):
+    row, = [row for row in made_by(tmp_path, "own", 0.6, ["moving"])["blocking"] if row["wait"] == "lock" and name_of(row["line"]) == "mutex"]
+    assert name_of(row["longest_holder"]) == "moved" and row["longest_samples"] >= row["longest_holder_samples"] > row["longest_samples"] / 2
+
+
+def test_a_mutex_whose_holder_has_ended(tmp_path):
+    row, = [row for row in made_by(tmp_path, "own", 0.3, ["orphaned"])["blocking"] if row["wait"] == "lock"]
+    assert name_of(row["line"]) == "mutex"
+    assert row["longest_holder"] is row["longest_holder_samples"] is row["longest_samples"] is row["longest_holder_frames"] is None
+
+
 def test_a_deep_stack_is_cut(tmp_path):
     row, = [row for row in made_by(tmp_path, arguments=["deep"])["blocking"] if row["wait"] == "sleep"]
     assert row["python_frames_cut"] is True and len(row["python_frames"]) == 96 and name_of(row["line"]) == "branch"

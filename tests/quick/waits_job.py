@@ -4,6 +4,7 @@ clock around it}."""
 import concurrent.futures
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import queue
@@ -14,7 +15,7 @@ import time
 
 import small_worker
 
-orders, spent, unit = queue.SimpleQueue(), {}, float(sys.argv[1])
+orders, spent, unit, numbers = queue.SimpleQueue(), {}, float(sys.argv[1]), itertools.count()
 
 
 def serve():
@@ -86,6 +87,86 @@ def wants_gil():
         time.sleep(unit / 4)  # LINE wanted
 
 
+class Mutex:
+    """A pthread mutex, through ctypes, which releases the interpreter lock in a call."""
+    libc = ctypes.CDLL(None)
+
+    def __init__(self, kind=0):
+        self.bytes, attributes = ctypes.create_string_buffer(64), ctypes.create_string_buffer(16)
+        self.libc.pthread_mutexattr_init(attributes)
+        self.libc.pthread_mutexattr_settype(attributes, kind)
+        self.libc.pthread_mutex_init(self.bytes, attributes)
+
+    def lock(self):
+        self.libc.pthread_mutex_lock(self.bytes)  # LINE mutex
+
+    def unlock(self):
+        self.libc.pthread_mutex_unlock(self.bytes)
+
+
+def in_two_tasks(first, second):
+    """The second begins when the first reports that it holds its lock."""
+    held = threading.Event()
+    thread = threading.Thread(target=worker.run, args=(f"{first.__name__}-1", lambda: first(held)))
+    thread.start()
+    held.wait()
+    worker.run(f"{second.__name__}{next(numbers)}-1", second)
+    thread.join()
+
+
+def mutexes():
+    """Each wait by another task; the thread that holds the mutex sleeps, and holds another one."""
+    for kind in (0, 1, 2) * int(os.environ.get("TIMES", 4)):  # normal, recursive, error checking
+        mutex, inner = Mutex(kind), Mutex()
+
+        def holding(held):
+            mutex.lock()
+            inner.lock()  # nobody waits for it
+            held.set()
+            time.sleep(unit)  # LINE holding
+            inner.unlock()
+            mutex.unlock()
+            time.sleep(unit / 4)  # LINE after
+
+        def wanting():
+            mutex.lock()
+            mutex.unlock()
+
+        in_two_tasks(holding, wanting)
+
+
+def moving():
+    mutex = Mutex()
+
+    def holding(held):
+        mutex.lock()
+        held.set()
+        time.sleep(unit / 4)  # LINE shortly
+        time.sleep(unit)  # LINE moved
+        mutex.unlock()
+
+    def wanting():
+        mutex.lock()
+        mutex.unlock()
+
+    in_two_tasks(holding, wanting)
+
+
+def orphaned():
+    """The thread that holds the mutex has ended."""
+    mutex = Mutex()
+
+    def ending(held):
+        mutex.lock()
+        held.set()
+
+    thread = threading.Thread(target=ending, args=(threading.Event(),))
+    thread.start()
+    thread.join()
+    later(unit, mutex.unlock)
+    worker.run("orphaned-1", mutex.lock)
+
+
 def branch(way, depth):
     if not depth:
         time.sleep(unit)  # LINE branch
@@ -113,6 +194,10 @@ worker = small_worker.Worker()
 worker.start_unsafe()
 time.sleep(0.5)  # its agent reads this process in that time
 for task in [globals()[name] for name in sys.argv[2:]] or (receives, locked, asleep, reads, in_library, pooled, wants_gil):
-    worker.run(f"{task.__name__}-1", task)
+    if task in (mutexes, moving, orphaned):
+        worker.run("warm-1", lambda: time.sleep(1))  # samples follow each other from then on
+        task()
+    else:
+        worker.run(f"{task.__name__}-1", task)
 time.sleep(0.5)
 print(json.dumps(spent), flush=True)

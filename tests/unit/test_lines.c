@@ -217,11 +217,16 @@ static struct held_case *held_case(bool of_a_task, bool switches)
 				  &(struct pyline_row){.span = 1, .prefix = 2, .depth = 1}, &place);
 	h->lines.thread[4].row = h->row;
 	h->lines.thread[4].row_look = of_a_task ? 9 : 8;
-	pylines_waits(&h->lines,
-		      &(struct pylines_waiter){.cond = LOW + 0x7020, .span = 5, .ns = NS(1)});
-	pylines_waits(&h->lines,
-		      &(struct pylines_waiter){.cond = LOW + 0x7020, .span = 5, .ns = NS(2)});
-	pylines_waits(&h->lines, &(struct pylines_waiter){.cond = LOW + 0x6000,
+	pylines_waits(&h->lines, &(struct pylines_waiter){.object = LOW + 0x7020,
+							  .wait = CREMA_T_gil_wait,
+							  .span = 5,
+							  .ns = NS(1)});
+	pylines_waits(&h->lines, &(struct pylines_waiter){.object = LOW + 0x7020,
+							  .wait = CREMA_T_gil_wait,
+							  .span = 5,
+							  .ns = NS(2)});
+	pylines_waits(&h->lines, &(struct pylines_waiter){.object = LOW + 0x6000,
+							  .wait = CREMA_T_gil_wait,
 							  .span = 5,
 							  .ns = NS(4)}); /* no such lock */
 	if (switches)
@@ -258,6 +263,54 @@ static void test_who_holds_the_lock_is_blamed(void **state)
 	assert_true(h->lines.table->row[1].outside);
 	assert_int_equal(h->lines.table->row[1].span, 5);
 	held_free(h);
+}
+
+/* A mutex at LOW + 0x6000 that thread 77, in block 4, owns while its task was sampled elsewhere. */
+static struct held_case *mutex_case(uint32_t state, uint32_t lock, uint32_t owner, uint32_t then)
+{
+	struct held_case *h = held_case(true, false);
+	const uint64_t first = (uint64_t)lock, second = owner;
+
+	h->row->held_samples = 0;
+	h->lines.waiters = 0;
+	h->shm->thread[4].state = state;
+	h->shm->thread[4].tid = 77;
+	put(&h->python, LOW + 0x6000, first);
+	put(&h->python, LOW + 0x6008, second);
+	pylines_waits(&h->lines, &(struct pylines_waiter){.object = LOW + 0x6000,
+							  .wait = CREMA_T_lock_wait,
+							  .span = 5,
+							  .thread = 3});
+	put(&h->python, LOW + 0x6008, then);
+	pylines_blame(&h->lines);
+	return h;
+}
+
+/* Each sample of a wait for a mutex counts; the stack of a known owner is read after it was known,
+ * as a thread of a task may have been sampled before it took the mutex. */
+static void test_the_owner_of_a_mutex(void **state)
+{
+	static const struct {
+		uint32_t state, lock, owner, then;
+		uint64_t holder;
+	} cases[] = {
+		{1, 2, 77, 77, STATE}, {1, 2, 77, 78, STATE}, {1, 0, 77, 77, 0},
+		{1, 2, 0, 0, 0},       {1, 2, 78, 78, 0},     {0, 2, 77, 77, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct held_case *h =
+			mutex_case(cases[i].state, cases[i].lock, cases[i].owner, cases[i].then);
+
+		assert_int_equal(h->lines.waiter[0].gil.holder, cases[i].holder);
+		assert_int_equal(h->row->held_samples, 0);
+		assert_int_equal(h->lines.thread[3].held_next, 1);
+		assert_int_equal(h->lines.thread[3].held[0].wait, CREMA_T_lock_wait);
+		assert_int_equal(h->lines.thread[3].held[0].row, 0); /* these have no names */
+		assert_int_equal(h->lines.table->rows, cases[i].holder ? 2 : 1);
+		held_free(h);
+	}
 }
 
 /* Tables */
@@ -859,8 +912,17 @@ static void hold(struct agent_side *a, uint64_t boot_ns, const struct pyline_row
 	t->tid = 55;
 	t->held[t->held_next++ % PYLINES_HELD] =
 		(struct pylines_held){.boot_ns = boot_ns,
+				      .wait = CREMA_T_gil_wait,
 				      .table = (uint32_t)a->lines.table_id,
 				      .row = row ? (uint32_t)(row - a->lines.table->row) + 1 : 0};
+}
+
+static struct pyline_row *held_by(struct agent_side *a, uint32_t tid, uint64_t from, uint64_t to,
+				  uint32_t *samples, uint32_t *of)
+{
+	struct pylines_wait wait = {tid, CREMA_T_gil_wait, from, to};
+
+	return pylines_held_by(&a->lines, &wait, samples, of);
 }
 
 static void hold_in_turn(struct agent_side *a, struct pyline_row *const row[2])
@@ -891,16 +953,20 @@ static void test_the_holder_during_a_wait(void **state)
 	for (uint32_t i = 0; i < 2; i++)
 		row[i] = row_of(&a, span, text(&a, "a"), 42 + i);
 	hold_in_turn(&a, row);
-	assert_ptr_equal(pylines_held_by(&a.lines, 55, NS(3), NS(7) - 1, &samples, &of), row[1]);
+	assert_ptr_equal(held_by(&a, 55, NS(3), NS(7) - 1, &samples, &of), row[1]);
 	assert_int_equal(samples, 2);
 	assert_int_equal(of, 4);
-	assert_ptr_equal(pylines_held_by(&a.lines, 55, NS(1), NS(7), &samples, &of), row[0]);
+	assert_ptr_equal(held_by(&a, 55, NS(1), NS(7), &samples, &of), row[0]);
 	assert_int_equal(samples, 4);
 	assert_int_equal(of, 7);
-	assert_null(pylines_held_by(&a.lines, 55, NS(5), NS(5), &samples, &of));
-	assert_null(pylines_held_by(&a.lines, 55, NS(8), NS(9), &samples, &of));
-	assert_null(pylines_held_by(&a.lines, 56, NS(1), NS(7), &samples, &of));
-	assert_null(pylines_held_by(&a.lines, 0, NS(1), NS(7), &samples, &of));
+	assert_null(held_by(&a, 55, NS(5), NS(5), &samples, &of));
+	assert_null(held_by(&a, 55, NS(8), NS(9), &samples, &of));
+	assert_null(held_by(&a, 56, NS(1), NS(7), &samples, &of));
+	assert_null(held_by(&a, 0, NS(1), NS(7), &samples, &of));
+	assert_null(pylines_held_by(&a.lines,
+				    &(struct pylines_wait){55, CREMA_T_lock_wait, NS(1), NS(7)},
+				    &samples, &of));
+	assert_int_equal(of, 0);
 	for (uint32_t i = 0; i < 4; i++) {
 		static const uint64_t ends[] = {3, 7, 2, 7}, waited[] = {2, 3, 1, 6};
 
@@ -925,7 +991,7 @@ static void test_the_holder_during_a_wait(void **state)
 		assert_int_equal(h->of, h->python ? 3 : 0);
 	}
 	a.lines.table_id++;
-	assert_null(pylines_held_by(&a.lines, 55, NS(1), NS(7), &samples, &of));
+	assert_null(held_by(&a, 55, NS(1), NS(7), &samples, &of));
 	report_release(&r);
 	stacks_release(&stacks);
 	agent_side_release(&a);
@@ -1369,6 +1435,7 @@ int main(void)
 		cmocka_unit_test(test_generators_that_are_suspended),
 		cmocka_unit_test(test_the_holder_of_the_lock),
 		cmocka_unit_test(test_who_holds_the_lock_is_blamed),
+		cmocka_unit_test(test_the_owner_of_a_mutex),
 		cmocka_unit_test(test_recursion_counts_once),
 		cmocka_unit_test(test_holders_become_lines),
 		cmocka_unit_test(test_bytes_become_lines),
