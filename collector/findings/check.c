@@ -309,6 +309,37 @@ void draft_line(struct draft *d, const struct report *r, enum crema_time_id id)
 				    draft_human(d, value_uint(samples), AS_COUNT));
 }
 
+void draft_holder(struct draft *d, const struct blocking_row *row)
+{
+	struct value samples, of;
+	const char *name;
+
+	if (!row || !row->holder)
+		return;
+	samples = value_uint(row->longest->holder.samples);
+	of = value_uint(row->longest->holder.of);
+	name = draft_line_name(d, row->holder);
+	draft_evidence(d, "holder_line", value_text(name), "");
+	draft_evidence(d, "holder_line_file", value_text(row->holder->file), "");
+	draft_evidence(d, "holder_samples", samples, "samples");
+	draft_evidence(d, "holder_of_samples", of, "samples");
+	draft_sentence_more(d, "; the longest wait was for a lock held at %s (%s of %s samples)",
+			    draft_name(d, name), draft_human(d, samples, AS_COUNT),
+			    draft_human(d, of, AS_COUNT));
+}
+
+void draft_waiting_line(struct draft *d, const struct blocking_row *row)
+{
+	const char *name = row->line ? draft_line_name(d, row->line) : NULL;
+
+	if (name) {
+		draft_evidence(d, "line", value_text(name), "");
+		draft_evidence(d, "line_file", value_text(row->line->file), "");
+		draft_sentence_more(d, ", at %s", draft_name(d, name));
+	}
+	draft_holder(d, row);
+}
+
 void draft_half(struct draft *d, const struct report *r)
 {
 	double share;

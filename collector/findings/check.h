@@ -68,6 +68,11 @@ enum verdict draft_unknown(struct draft *d, const char *input);
  * of a class of time. It adds nothing for fewer than REMARK_SAMPLES samples. */
 #define REMARK_SAMPLES 30u
 void draft_line(struct draft *d, const struct report *r, enum crema_time_id id);
+/* "; the longest wait was for a lock held at 'analysis.py:88 merge' (14 of 16 samples)", if known.
+ */
+void draft_holder(struct draft *d, const struct blocking_row *row);
+/* ", at 'analysis.py:42 process'", and its lock's holder. */
+void draft_waiting_line(struct draft *d, const struct blocking_row *row);
 /* "; 73 % +- 5 % of the sampled CPU was at 'analysis.py:42 process'", for a line with at least half
  * of it: it locates costs that have no line themselves. */
 void draft_half(struct draft *d, const struct report *r);

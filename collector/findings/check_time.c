@@ -54,12 +54,10 @@ static void say_share(struct draft *d, const struct share *s, const char *did, c
 static bool is_interpreter(const struct blocking_row *row)
 {
 	static const char *const names[] = {"take_gil", "PyThread_acquire_lock_timed"};
-	size_t i;
 
-	for (i = 0; row->frames && i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; row->frames && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(row->frame[0], names[i]))
 			return true;
-	}
 	return row->wait == CREMA_T_gil_wait;
 }
 
@@ -251,6 +249,7 @@ enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 					     : " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
 	draft_line(d, r, CREMA_T_lock_wait);
+	draft_holder(d, site_of(r, CREMA_T_lock_wait));
 	if (waits_for_programs(r, s.s))
 		draft_advise(d, "%s", FEWER_PROGRAMS);
 	else if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)
@@ -595,6 +594,7 @@ enum verdict finding_blocked_site(const struct report *r, struct draft *d)
 		draft_evidence(d, "object", value_text(row->object), "");
 		draft_sentence_more(d, ", for %s", draft_name(d, row->object));
 	}
+	draft_waiting_line(d, row);
 	draft_cost(d, cost_part(s.v.d, d->costs->task_seconds, d->costs->any));
 	return draft_found(d, s.v.d / t->wall);
 }

@@ -184,6 +184,7 @@ static void keep_lines(struct blocking *b, struct blocking_row *r)
 	char text[LINES_TEXT];
 
 	p = p || !list || !list->depth ? p : list->place[0];
+	r->holder = p;
 	r->line_text = r->line ? keep(b, lines_text(r->line, text)) : NULL;
 	r->holder_text = p ? keep(b, lines_text(p, text)) : NULL;
 }

@@ -17,9 +17,10 @@
 
 struct blocking_row {
 	enum crema_time_id wait;
-	const char *prefix, *object;   /* object: file, peer or kind; NULL: none */
-	const struct line_place *line; /* innermost of the user's code; NULL: none, or unknown */
-	bool python;		       /* its Python frames are known */
+	const char *prefix, *object;	 /* object: file, peer or kind; NULL: none */
+	const struct line_place *line;	 /* innermost of the user's code; NULL: none, or unknown */
+	bool python;			 /* its Python frames are known */
+	const struct line_place *holder; /* of the longest wait; NULL: unknown */
 	const char *line_text, *holder_text; /* of the longest wait; NULL: unknown */
 	const char *frame[BLOCKING_FRAMES];
 	uint32_t frames;

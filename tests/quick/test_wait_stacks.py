@@ -105,11 +105,15 @@ def test_who_held_the_interpreter_lock(tmp_path, version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_who_held_a_mutex(tmp_path, version):
     """In each of 12 waits, by as many tasks."""
-    rows = [row for row in made_by(tmp_path, version, 0.3, ["mutexes"])["blocking"] if row["wait"] == "lock" and name_of(row["line"]) == "mutex"]
+    run = made_by(tmp_path, version, 0.3, ["mutexes"])
+    rows = [row for row in run["blocking"] if row["wait"] == "lock" and name_of(row["line"]) == "mutex"]
     assert [row["count"] for row in rows] == [1] * 12
     for row in rows:
         assert name_of(row["longest_holder"]) == "holding" and row["longest_holder"] == row["longest_holder_frames"][-1]
         assert row["longest_samples"] >= row["longest_holder_samples"] >= 0.5 * row["longest_samples"] > 0
+    finding = next(f for f in run["made"]["findings"] if f["id"] == "lock_wait")
+    evidence = {e["name"]: e["value"] for e in finding["evidence"]}
+    assert f"held at '{JOB.name}:{LINES['holding']} " in finding["sentence"] and evidence["holder_line_file"] == str(JOB)
 
 
 def test_a_mutex_whose_holder_moves(tmp_path):
