@@ -63,11 +63,13 @@ static bool plain_text(const char *s)
 	return !*s;
 }
 
-/* Suggests the line that runs only this chunk. */
+/* Suggests the line that runs only this chunk; Dask's name of the task is that of the processor's
+ * class, unless the key has none. */
 static void advise_chunk(const struct report *r, struct draft *d, const struct attempt *a)
 {
 	struct value from = attempt_i64(a, TASK_F_entrystart),
 		     to = attempt_i64(a, TASK_F_entrystop);
+	const char *processor = run_prefix_shown(r->run, a->prefix);
 
 	if (!attempt_is_chunk(a) || !a->filename || !a->c.shared || !a->c.shared->treename ||
 	    !plain_text(a->filename) || from.type != VALUE_INT || to.type != VALUE_INT)
@@ -75,7 +77,7 @@ static void advise_chunk(const struct report *r, struct draft *d, const struct a
 	draft_advise(d,
 		     "See the error alone: %s().process(NanoEventsFactory.from_root({'%s': %s}, "
 		     "entry_start=%s, entry_stop=%s).events())",
-		     run_prefix_shown(r->run, a->prefix), a->filename,
+		     processor ? processor : "YourProcessor", a->filename,
 		     draft_name(d, a->c.shared->treename), draft_integer(d, (double)from.v.i),
 		     draft_integer(d, (double)to.v.i));
 }

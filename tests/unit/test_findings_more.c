@@ -425,6 +425,27 @@ static void test_a_failed_chunk_alone(void **state)
 	}
 }
 
+/* A key without a name does not print as the processor's. */
+static void test_a_failed_chunk_without_a_name(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = chunk(1, "a", 0, 1000, "/data/a.root", 10000, 20000);
+	struct found found;
+
+	(void)state;
+	r.known &= ~(UINT64_C(1) << TASK_F_prefix);
+	fx_hello(fx, 1, "{}");
+	TASK_SET(&r, status, T("erred"));
+	fx_task(fx, 1, &r);
+	collect(fx, &found);
+	assert_string_equal(finding_of(&found, "failed_work")->advice,
+			    "See the error alone: YourProcessor().process("
+			    "NanoEventsFactory.from_root({'/data/a.root': 'Events'}, "
+			    "entry_start=10_000, entry_stop=20_000).events())");
+	found_free(&found);
+	fx_free(fx);
+}
+
 /* 3 s of collections between two probes, of which the 2 s before the run may be another run's. */
 static void test_collections_of_the_run_before(void **state)
 {
@@ -873,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_a_cause_stands_for_what_it_costs),
 		cmocka_unit_test(test_collections_of_the_run_before),
 		cmocka_unit_test(test_a_failed_chunk_alone),
+		cmocka_unit_test(test_a_failed_chunk_without_a_name),
 		cmocka_unit_test(test_other_gaps),
 		cmocka_unit_test(test_large_outputs_are_no_chunk_overhead),
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
