@@ -72,6 +72,18 @@ static void describe_key(struct crema_task *t, PyObject *key)
 	Py_DecRef(s);
 }
 
+/* Workers of old versions (distributed 2023.1) do not know a task's prefix: the scheduler makes it
+ * of the key with this function, which remembers its results. New reference. */
+static PyObject *prefix_of_key(PyObject *key)
+{
+	PyObject *utils = py_module("distributed.utils");
+	PyObject *prefix = utils ? py_call(utils, "key_split", key, NULL) : NULL;
+
+	if (utils && !prefix)
+		PyErr_Clear();
+	return prefix;
+}
+
 /* worker.state.tasks[key]: prefix, span and inputs. A single dict look-up under the GIL. */
 static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key)
 {
@@ -80,6 +92,8 @@ static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key
 	PyObject *ts = py_is(tasks, &PyDict_Type) ? PyDict_GetItem(tasks, key) : NULL;
 	PyObject *prefix = py_attr(ts, names[N_PREFIX]), *span = py_attr(ts, names[N_SPAN]);
 
+	if (ts && !prefix)
+		prefix = prefix_of_key(key);
 	t->prefix = py_text_id(prefix);
 	graph_describe(t, ts, span);
 	Py_DecRef(span);

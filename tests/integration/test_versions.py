@@ -83,6 +83,7 @@ def test_version(new_cluster, data, tmp_path, cell, name, how):
 
 
 def check_chunks(report, files, how):
+    assert all(t["prefix"] and t["key"].startswith(t["prefix"]) for t in report["tasks"])
     chunks = sorted((c["filename"], c["entrystart"], c["entrystop"], c["events"]) for c in report["chunks"])
     assert chunks == sorted((path, *r, 50_000) for path in files.values() for r in RANGES)
     assert {c["treename"] for c in report["chunks"]} == {"Events"}

@@ -19,7 +19,12 @@ class Task:
 class DataNode:
     def __init__(self, value): self.value = value
 """,
-    "distributed": "", "distributed.comm": "", "distributed.comm.tcp": """
+    "distributed": "", "distributed.utils": """
+def key_split(key):
+    if "no-kind" in key:
+        raise ValueError(key)
+    return f"kind of {key}"
+""", "distributed.comm": "", "distributed.comm.tcp": """
 class TCP:
     def __init__(self, stream): pass
 """,

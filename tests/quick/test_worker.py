@@ -119,6 +119,8 @@ CHUNK_1 = f".12c{CONSUMED % 2**32:x}"
 NO_ITEM = dict.fromkeys([*ITEM, "events", "columns", "coffea_bytesread", "coffea_processtime", "tree_reads"])
 EXPECTED = {
     "plain-1": {"function": "work", "span": "the-span", "consumes": 0},
+    "old-1": {"prefix": "kind of old-1"},
+    "old-no-kind": {"prefix": None},
     "failing-1": {"function": "fails", "status": "erred", "error_type": "ValueError", "error_text": None, "error_cause": None},
     "failing-2": {"function": "fails_because", "status": "erred", "error_type": "ValueError", "error_text": "one line", "error_cause": "OSError: the disk"},
     "tree": {**READ, "flags": CHUNK | TREE, "tree_reads": 2},

@@ -30,6 +30,7 @@ import blosc2.blosc2_ext
 import coffea.processor.executor as executor
 import cramjam.cramjam
 import distributed.comm.tcp
+import distributed.utils
 import distributed.worker as dask
 import h5py._hl.dataset
 import h5py._hl.filters
@@ -100,10 +101,13 @@ class Worker(dask.Worker):
         self.state = Space(tasks={}, actors={}, nthreads=3, executing_count=2, ready=[1], long_running=[], executed_count=5)
         self.memory_manager, self.nanny, self.address, self.name = Space(memory_limit=7654321), None, "tcp://10.1.1.1:4001", "w-1"
 
-    def run(self, key, func, *args, node=None, needs={}, span="the-span", annotations=()):
-        """As Dask does once it has received the task. A dependency that was sent to this worker as well has its span."""
+    def run(self, key, func, *args, node=None, needs={}, span="the-span", annotations=(), old=False):
+        """As Dask does once it has received the task. A dependency that was sent to this worker as well has its span. Workers of
+        old versions do not know the task's prefix."""
         self.state.tasks[key] = Space(key=key, prefix="a-prefix", span_id=span, annotations=dict(annotations), priority=(0, 12, 0),
                                       dependencies=[Space(key=k, span_id=s) for k, s in needs.items()])
+        if old:
+            del self.state.tasks[key].prefix
         before = clocks()
         dask._run_task(node or Task(func, *args), {}, {"worker": self}, key)
         told["tasks"][str(key)] = [before, clocks()]
@@ -420,6 +424,8 @@ def run_all(worker, directory):
     data = f"{directory}/a.root"
     Path(data).write_bytes(bytes(20_000))
     worker.run("plain-1", work)
+    worker.run("old-1", work, old=True)
+    worker.run("old-no-kind", work, old=True)
     worker.run("failing-1", fails)
     worker.run("failing-2", fails_because)
     worker.run("pooled", pooled, worker)
