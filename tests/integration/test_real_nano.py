@@ -7,7 +7,7 @@ import awkward as ak
 import jobs
 import pytest
 
-NAMES = ["nano_dy.root", "nano_tt_v15.root"]
+CHUNKS = {"nano_dy.root": 20, "nano_tt_v15.root": 100}  # events of two chunks: each opens a tree of some 2,000 columns
 
 
 def count_jets(events):
@@ -16,13 +16,13 @@ def count_jets(events):
             "muon_pt": float(ak.sum(events.Muon.pt[events.Muon.pt > 10]))}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CHUNKS)
 def test_real_file(shared, name):
     if "CREMA_TEST_DATA" not in os.environ:
         pytest.skip("CREMA_TEST_DATA is not set")
     path = str((Path(os.environ["CREMA_TEST_DATA"]) / name).resolve())
     before = shared.reads()
-    out, report = jobs.run_coffea(shared.client, [path], chunksize=20, processor_instance=count_jets)
+    out, report = jobs.run_coffea(shared.client, [path], chunksize=CHUNKS[name], processor_instance=count_jets)
     after = shared.reads()
     found = shared.settled(lambda r: len(r["chunks"]) >= report["chunks"])
     assert found["metrics"]["total_events"] == report["entries"] == out["events"]
