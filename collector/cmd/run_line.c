@@ -154,8 +154,9 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 
 	if (!s->n) {
 		snprintf(out, size,
-			 "nothing was measured: no Dask worker and no coffea executor ran; 'crema "
-			 "doctor' checks this machine");
+			 "nothing was measured: this command started no Dask worker and no coffea "
+			 "executor; if its workers run elsewhere, see 'crema report' where their "
+			 "collector runs, otherwise 'crema doctor'");
 		return;
 	}
 	if (!s->runs && s->known == s->n) {

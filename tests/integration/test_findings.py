@@ -403,14 +403,26 @@ def test_metrics_of_the_evidence(pair):
     assert n > 10
 
 
+def line_of(function, words):
+    """"FILE:LINE FUNCTION", as in findings."""
+    lines, first = inspect.getsourcelines(function)
+    at = first + next(n for n, line in enumerate(lines) if words in line)
+    return f"{Path(work.__file__).name}:{at} {function.__name__}"
+
+
+def test_a_call_site_has_its_line(pair):
+    found = finding(pair.reports["ask"], "blocked_site")
+    name = line_of(work.ask, "s.recv(")
+    assert f", at '{name}'" in found["sentence"]
+    assert (evidence(found)["line"], evidence(found)["line_file"]) == (name, work.__file__)
+
+
 def test_growth_names_the_line_that_keeps_it(long_runs):
     """All 12 results of os.urandom(15,000,000) stay in a list; the spilled run before has objects as large, which are released."""
     report = long_runs["leak"]
     found = finding(report, "memory_growth")
     said, size, header = evidence(found), 15_000_000, sys.getsizeof(b"")
-    lines, first = inspect.getsourcelines(work.leak)
-    at = first + next(n for n, line in enumerate(lines) if "os.urandom(" in line)
-    name = f"{Path(work.__file__).name}:{at} leak"
+    name = line_of(work.leak, "os.urandom(")
     assert (said["kept_line"], said["kept_line_file"]) == (name, work.__file__)
     assert size * 12 <= said["kept_line_bytes"] <= (size + header + 4096) * 12
     assert said["kept_bytes_per_task"] == said["kept_line_bytes"] / 12

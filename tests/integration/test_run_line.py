@@ -71,7 +71,7 @@ def test_no_task(home):
 def test_nothing_measured(home, command, status):
     done = run(home, "sh", "-c", command)
     assert (done.returncode, done.stdout) == (status, "")
-    assert done.stderr.startswith("crema: nothing was measured: ") and "crema doctor" in done.stderr and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("crema: nothing was measured: ") and "'crema report' where" in done.stderr and "crema doctor" in done.stderr and done.stderr.count("\n") == 1
     assert not list(home.parent.glob("crema-run-*"))
 
 
