@@ -18,7 +18,7 @@ void report_dropped_list(const struct model *m, struct grid *g, bool named);
 void report_dropped_list_json(const struct model *m, struct json *j);
 void report_dropped(const struct dropped_run *d, const struct report_request *req, struct sink *s);
 /* The run's state, speed, time budget, advice, bytes and completeness on one screen (summary.c).
- * Its last line repeats the request's directories and run. */
+ * Its last line depends on how the run was requested. */
 void report_summary(const struct report *r, const struct report_request *req, struct sink *s,
 		    bool colour);
 /* The head and these tables (REPORT_TABLE_* bits). */

@@ -192,45 +192,22 @@ static void put_completeness(const struct report *r, struct sink *s)
 	text_paragraph(s, "Completeness: ", "%s", line);
 }
 
-/* A word of a command for a shell. */
-static void put_word(struct buf *line, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_./-:=,@%+";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		buf_add(line, word, strlen(word));
-		return;
-	}
-	buf_add(line, "'", 1);
-	for (; *word; word++)
-		buf_add(line, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-	buf_add(line, "'", 1);
-}
-
-/* The command that shows more of this run: with its directories and its name, if those were given.
- */
+/* The command that shows more of this run. A directory may be too long for a line. */
 static void put_more(const struct report *r, const struct report_request *req, struct sink *s)
 {
-	struct buf line = BUF_INIT;
-	size_t i;
+	const char *files = r->files.n ? "files" : "workers";
 
-	if (!req->usual_dir && req->dir) {
-		buf_add(&line, " --dir ", 7);
-		put_word(&line, req->dir);
-	}
-	for (i = 0; req->more && req->more[i]; i++) {
-		buf_add(&line, " --dir ", 7);
-		put_word(&line, req->more[i]);
-	}
-	if (req->run && !runs_means_last(req->run)) {
-		buf_add(&line, " --run ", 7);
-		put_word(&line, r->run->id);
-	}
-	text_paragraph(s, "more: ", "crema report%.*s --full | --show %s,completeness | --html",
-		       (int)line.len, line.len ? (const char *)line.data : "",
-		       r->files.n ? "files" : "workers");
-	buf_release(&line);
+	if (!req->usual_dir)
+		text_paragraph(s, "more: ",
+			       "the same command with --full | --show %s,completeness | --html",
+			       files);
+	else if (!req->run || runs_means_last(req->run))
+		text_paragraph(s, "more: ", "crema report --full | --show %s,completeness | --html",
+			       files);
+	else
+		text_paragraph(s, "more: ",
+			       "crema report --run %s --full | --show %s,completeness | --html",
+			       r->run->id, files);
 }
 
 void report_summary(const struct report *r, const struct report_request *req, struct sink *sink,

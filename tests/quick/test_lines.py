@@ -166,7 +166,7 @@ def test_profile_for_pprof(run, tmp_path):
         assert [f"{file}:{line} {function}" for function, file, line in sample["frames"][-2::-1]] == row["frames"]
         assert sample["frames"][-1] == (row["prefix"], "", 0) and sample["labels"] == {"task": row["prefix"], "thread": row["thread"], "worker": worker}
         assert sample["values"] == [row["samples"], *[round(row[f"{name}_seconds"] * 1e9) for name in [*CLASSES, "held_gil"]], row["sampled_read_bytes"],
-                                    row["sampled_network_read_bytes"]]
+                                    row["sampled_network_read_bytes"], row["allocated_bytes"], row["kept_bytes"], row["peak_bytes"]]
 
 
 def test_off(tmp_path):
