@@ -102,7 +102,8 @@ def test_the_flame_graph(run, tmp_path):
                 seen.add((line, at))  # a pool thread's stack has the line that submitted its work, too
             big = {line: n for line, n in truth.items() if n > 0.05 * sum(truth.values())}
             assert big and {line: drawn.get(line) for line in big} == pytest.approx(big, rel=0.02)
-        assert "exact" in tab.run("""[...document.querySelectorAll("#panel-flame p.shown, p.shown")].map((p) => p.textContent).join(" ")""")
+        note = "Memory: allocations of " + tab.run("as.bytes(1048576)") + " or more by tasks, exact."
+        assert note in tab.run("""[...document.querySelectorAll("#panel-flame p.shown, p.shown")].map((p) => p.textContent).join(" ")""")
         heads = tab.run("""[...document.querySelector("details.source thead tr").children].map((e) => e.textContent)""")
         assert {"kept", "allocated"} <= set(heads)
         kept = heads.index("kept")
