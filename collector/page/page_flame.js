@@ -270,9 +270,9 @@ function sourceLine(row, classes, most, reads) {
 }
 
 function drawSource(box, d) {
-  const has = (name) => d.source.files.some((file) => file.rows.some((row) => row[name] !== undefined));
-  const { kinds } = d.stacks, sampled = kinds.map((kind, k) => k).filter((k) => d.source.files.some((file) => file.rows.some((row) => row.bytes && row.bytes[k][0])));
-  const { memories } = d.stacks, held = memories.map((name, k) => k).filter((k) => d.source.files.some((file) => file.rows.some((row) => row.memory && row.memory[k] > 0)));
+  const some = (test) => d.source.files.some((file) => file.rows.some(test)), has = (name) => some((row) => row[name] !== undefined);
+  const { kinds, memories } = d.stacks, sampled = kinds.map((kind, k) => k).filter((k) => some((row) => row.bytes && row.bytes[k][0]));
+  const held = memories.map((name, k) => k).filter((k) => some((row) => row.memory && row.memory[k] > 0));
   const reads = { asked: has("read_bytes"), opened: has("opened_bytes"), kinds: sampled, memories: held };
   for (const file of d.source.files) {
     const note = file.without ? `No code: the file is ${file.without}.` : file.changed ? "The file was changed after the run began: lines may have moved." : "";
