@@ -239,21 +239,22 @@ bool reaches(double part, double whole, double percent, double amount)
 	return whole > 0 && part >= amount && part * 100 >= whole * percent;
 }
 
-const char *draft_line_name(struct draft *d, const struct line_place *place)
+const char *draft_code_line(struct draft *d, const char *evidence, const struct line_place *place)
 {
 	char text[192];
+	const char *name = print(d, "%s", lines_name(place, text));
 
-	return print(d, "%s", lines_name(place, text));
+	draft_evidence(d, evidence, value_text(name), "");
+	draft_evidence(d, print(d, "%s_file", evidence), value_text(place->file), "");
+	return name;
 }
 
 const char *draft_evidence_line(struct draft *d, const struct line_place *place, double share,
 				uint64_t samples, uint64_t of_samples)
 {
 	double error = lines_error(share, of_samples);
-	const char *name = draft_line_name(d, place);
+	const char *name = draft_code_line(d, "line", place);
 
-	draft_evidence(d, "line", value_text(name), "");
-	draft_evidence(d, "line_file", value_text(place->file), "");
 	draft_evidence(d, "line_percent", value_real(share * 100), "%");
 	draft_evidence(d, "line_percent_error", value_real(error * 100), "%");
 	draft_evidence(d, "line_samples", value_uint(samples), "samples");
@@ -269,9 +270,8 @@ const char *draft_reader(const struct report *r, struct draft *d, size_t number,
 	*line = s;
 	if (!s)
 		return NULL;
-	name = draft_line_name(d, &(struct line_place){s->function, s->file, s->line, true});
-	draft_evidence(d, "read_line", value_text(name), "");
-	draft_evidence(d, "read_line_file", value_text(s->file), "");
+	name = draft_code_line(d, "read_line",
+			       &(struct line_place){s->function, s->file, s->line, true});
 	draft_evidence(d, "read_line_columns", value_uint(s->columns.n), "columns");
 	return draft_name(d, name);
 }
@@ -318,9 +318,7 @@ void draft_holder(struct draft *d, const struct blocking_row *row)
 		return;
 	samples = value_uint(row->longest->holder.samples);
 	of = value_uint(row->longest->holder.of);
-	name = draft_line_name(d, row->holder);
-	draft_evidence(d, "holder_line", value_text(name), "");
-	draft_evidence(d, "holder_line_file", value_text(row->holder->file), "");
+	name = draft_code_line(d, "holder_line", row->holder);
 	draft_evidence(d, "holder_samples", samples, "samples");
 	draft_evidence(d, "holder_of_samples", of, "samples");
 	draft_sentence_more(d, "; the longest wait was for a lock held at %s (%s of %s samples)",
@@ -330,13 +328,9 @@ void draft_holder(struct draft *d, const struct blocking_row *row)
 
 void draft_waiting_line(struct draft *d, const struct blocking_row *row)
 {
-	const char *name = row->line ? draft_line_name(d, row->line) : NULL;
-
-	if (name) {
-		draft_evidence(d, "line", value_text(name), "");
-		draft_evidence(d, "line_file", value_text(row->line->file), "");
-		draft_sentence_more(d, ", at %s", draft_name(d, name));
-	}
+	if (row->line)
+		draft_sentence_more(d, ", at %s",
+				    draft_name(d, draft_code_line(d, "line", row->line)));
 	draft_holder(d, row);
 }
 

@@ -82,8 +82,8 @@ bool draft_habit(struct draft *d, const struct report *r);
 /* Adds a line with its share of a class as evidence; returns its name. */
 const char *draft_evidence_line(struct draft *d, const struct line_place *place, double share,
 				uint64_t samples, uint64_t of_samples);
-/* "analysis.py:42 process" */
-const char *draft_line_name(struct draft *d, const struct line_place *place);
+/* Adds a line and its file ("<evidence>_file") as evidence; returns "analysis.py:42 process". */
+const char *draft_code_line(struct draft *d, const char *evidence, const struct line_place *place);
 /* "61 % +- 5 %": a share of that number of samples. */
 const char *draft_line_share(struct draft *d, double share, uint64_t of_samples);
 

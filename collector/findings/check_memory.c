@@ -162,9 +162,7 @@ static void say_keeper(const struct report *r, struct draft *d, const struct gro
 
 	if (kept <= 0 || kept < each / 2)
 		return;
-	name = draft_line_name(d, p);
-	draft_evidence(d, "kept_line", value_text(name), "");
-	draft_evidence(d, "kept_line_file", value_text(p->file), "");
+	name = draft_code_line(d, "kept_line", p);
 	draft_evidence(d, "kept_line_bytes", value_uint((uint64_t)bytes), "bytes");
 	draft_evidence(d, "kept_bytes_per_task", value_real(kept), "bytes");
 	draft_sentence_more(d, "; %s stay with each task of %s: %s",

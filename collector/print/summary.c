@@ -196,18 +196,11 @@ static void put_completeness(const struct report *r, struct sink *s)
 static void put_more(const struct report *r, const struct report_request *req, struct sink *s)
 {
 	const char *files = r->files.n ? "files" : "workers";
+	bool named = req->usual_dir && req->run && !runs_means_last(req->run);
 
-	if (!req->usual_dir)
-		text_paragraph(s, "more: ",
-			       "the same command with --full | --show %s,completeness | --html",
-			       files);
-	else if (!req->run || runs_means_last(req->run))
-		text_paragraph(s, "more: ", "crema report --full | --show %s,completeness | --html",
-			       files);
-	else
-		text_paragraph(s, "more: ",
-			       "crema report --run %s --full | --show %s,completeness | --html",
-			       r->run->id, files);
+	text_paragraph(s, "more: ", "%s%s%s --full | --show %s,completeness | --html",
+		       req->usual_dir ? "crema report" : "the same command with",
+		       named ? " --run " : "", named ? r->run->id : "", files);
 }
 
 void report_summary(const struct report *r, const struct report_request *req, struct sink *sink,
