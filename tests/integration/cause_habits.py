@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 from cause_jobs import Base, Sum, compute
@@ -53,15 +54,29 @@ class Prints(Sum):
         return super().process(events)
 
 
-class Logs(Sum):
-    """A log that is synced to disk after each line, or after every Nth line."""
+def lines_of(folder, seconds=0.5, least=300, most=30_000):
+    """So many lines take this long if each is synced: a disk's sync takes from microseconds (in memory) to tens of milliseconds."""
+    path = os.path.join(folder, "sync-probe")
+    with open(path, "w") as file:
+        began = time.monotonic()
+        for i in range(50):
+            file.write(f"event {i} passed\n")
+            file.flush()
+            os.fsync(file.fileno())
+        one = (time.monotonic() - began) / 50
+    os.unlink(path)
+    return int(min(max(seconds / one, least), most))
 
-    def __init__(self, folder, every=1):
-        self.folder, self.every = folder, every
+
+class Logs(Sum):
+    """A log of so many lines that is synced to disk after each line, or once."""
+
+    def __init__(self, folder, lines, once=False):
+        self.folder, self.lines, self.every = folder, lines, lines if once else 1
 
     def process(self, events):
         with open(os.path.join(self.folder, f"log-{os.getpid()}.txt"), "a") as file:
-            for i in range(300):
+            for i in range(self.lines):
                 file.write(f"event {i} passed\n")
                 if i % self.every == 0:
                     file.flush()

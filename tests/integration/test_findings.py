@@ -269,6 +269,9 @@ def late_and_silent(made):
         pids = client.run(os.getpid)
         gone = list(pids)[-1]
         client.gather([client.submit(work.nothing, 1, pure=False, key=jobs.unique("silent"), workers=[w]) for w in pids])
+    # A worker is silent only to a collector that has heard of it, and its agent's first message may take 2 s.
+    heard = jobs.settled(procs, lambda r: len(r["workers"]) == len(pids), made.spans["silent"], 90)
+    assert len(heard["workers"]) == len(pids)
     agents = {int(words[words.index("--pid") + 1]): pid for pid in procs.agents() for words in [cluster.strings_of(pid, "cmdline")]}
     for pid in (agents[pids[gone]], pids[gone]):
         os.kill(pid, signal.SIGKILL)
