@@ -122,7 +122,8 @@ static void each_second(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	rows_sections(&a->rows, false);
 	rows_columns(&a->rows, a->drain.running > 0, false);
 	rows_dask(&a->rows);
-	/* A rate by time needs the time of this reading: syncing the spool above may have taken ms. */
+	/* A rate by time needs the time of this reading: syncing the spool above may have taken ms.
+	 */
 	rows_totals(&a->rows, &a->drain.unknown, false, clock_boot_ns());
 	sweep(a, mono_ns, boot_ns);
 }
