@@ -147,6 +147,18 @@ static void name_cell(struct grid *g, const struct section_sum *s)
 		grid_text(g, "(beyond the table)");
 }
 
+/* In large allocations; negative: it freed what the task had allocated before. */
+static struct value kept_bytes(const struct section_sum *s)
+{
+	bool allocated_known, freed_known;
+	double allocated = value_number(
+		section_number(s, number_called("large_allocated_bytes"), false), &allocated_known);
+	double freed = value_number(section_number(s, number_called("large_freed_bytes"), false),
+				    &freed_known);
+
+	return allocated_known && freed_known ? value_real(allocated - freed) : value_null();
+}
+
 static void section_cells(struct grid *g, const struct section_sum *s)
 {
 	name_cell(g, s);
@@ -156,6 +168,7 @@ static void section_cells(struct grid *g, const struct section_sum *s)
 	grid_value(g, section_number(s, 1, false), AS_SECONDS);
 	wait_cell(g, s);
 	grid_value(g, section_number(s, number_called("read_bytes"), false), AS_BYTES);
+	grid_value(g, kept_bytes(s), AS_BYTES);
 }
 
 static void dataset_cells(struct grid *g, const struct section_sum *s)
@@ -236,7 +249,7 @@ void sections_table(const struct sections *s, struct sink *out, bool colour)
 		table_section(out, colour, "Sections of all attempts, most time first");
 		grid_init(&g, out, colour);
 		grid_columns(&g, "<section", ">times", ">wall", ">self", ">CPU", ">most wait",
-			     ">read", NULL);
+			     ">read", ">memory kept", NULL);
 		for (size_t i = 0; i < s->all.v.n && i < TOP; i++)
 			section_cells(&g, s->all.v.v[i]);
 		grid_print(&g);

@@ -25,7 +25,7 @@ uint8_t large_filter[LARGE_BLOCKS];
 
 static uintptr_t address[LARGE_BLOCKS];
 static struct block {
-	uint64_t bytes, attempt;
+	uint64_t bytes, name; /* task_name() */
 	uint32_t owner;
 	uint16_t row;  /* of crema_shm.large */
 	uint16_t kept; /* 1: its task has ended */
@@ -60,11 +60,10 @@ static void leave(void)
 
 static int has_ended(const struct block *b)
 {
-	const struct crema_task *t = task_slot(b->owner);
 	uint32_t state = CREMA_SLOT_STATE(LOAD(&crema_shm->slot_word[b->owner - 1]));
 
 	return state == CREMA_SLOT_FREE || state == CREMA_SLOT_DONE ||
-	       LOAD(&t->attempt) != b->attempt;
+	       task_name(b->owner) != b->name;
 }
 
 static void keep(struct block *b)
@@ -82,14 +81,26 @@ static void count_in(uint32_t home, int n)
 		STORE(f, (uint8_t)(*f + n));
 }
 
+/* Its task may have ended since, and its slot may be another's. */
+static void count_freed(const struct block *b)
+{
+	uint32_t owner = task_ref_name(b->name);
+
+	if (task_slot(owner) && !task_is_done(owner))
+		task_add(owner, CREMA_C_large_freed_bytes, b->bytes);
+	task_unref(owner);
+}
+
 static void drop(uint32_t at)
 {
 	struct block *b = &block[at];
 
-	if (b->kept)
+	if (b->kept) {
 		large_row_keep(b->row, -(int64_t)b->bytes);
-	else
+	} else {
 		of_task[b->owner - 1]--;
+		count_freed(b);
+	}
 	large_row_free(b->row, b->bytes);
 	count_in(b->home, -1);
 	STORE(&large_live, large_live - 1);
@@ -159,8 +170,10 @@ static uint32_t find(const void *p)
 	return LARGE_NONE;
 }
 
+/* When settle() comes, its task may have ended. */
 static void later(uint32_t at)
 {
+	task_counts_unknown(block[at].name, CREMA_COUNT_BIT(large_freed_bytes));
 	__atomic_store_n(&address[at], FREED, __ATOMIC_RELEASE);
 	__atomic_store_n(&unsettled, 1, __ATOMIC_SEQ_CST);
 }
@@ -175,8 +188,9 @@ static void release(uint32_t at)
 	}
 }
 
-static void refuse(uint64_t bytes)
+static void refuse(const struct crema_thread *t, uint64_t bytes)
 {
+	task_counts_unknown(task_name(t->owner), CREMA_COUNT_BIT(large_freed_bytes));
 	ADD(&crema_shm->totals.large_refused, 1);
 	ADD(&crema_shm->totals.large_refused_bytes, bytes);
 }
@@ -192,12 +206,13 @@ static void replace(uint32_t old, const void *p, size_t bytes)
 	struct block b = {.bytes = bytes};
 	int done = 0;
 
+	task_add(t ? t->owner : OWNER_NONE, CREMA_C_large_allocated_bytes, bytes);
 	if (task) {
 		s.pool = t->is_pool;
 		s.depth = byte_sample_stack(t, frame, &s.cut);
 		s.hash = byte_sample_hash(task, s.pool, frame, s.depth);
 		b.owner = t->owner;
-		b.attempt = task->attempt;
+		b.name = task_name(t->owner);
 	}
 	if (enter_settled()) {
 		if (old != LARGE_NONE)
@@ -208,7 +223,7 @@ static void replace(uint32_t old, const void *p, size_t bytes)
 		later(old);
 	}
 	if (!done && t && t->owner != OWNER_NONE)
-		refuse(bytes);
+		refuse(t, bytes);
 }
 
 static int is_on(void)
@@ -231,6 +246,8 @@ void large_allocated(const void *p, size_t bytes)
 		stale = find(p);
 	if (stale != LARGE_NONE || (thread_block && thread_block->owner != OWNER_NONE))
 		replace(stale, p, bytes);
+	else
+		task_add(OWNER_NONE, CREMA_C_large_allocated_bytes, bytes);
 }
 
 void large_freed(const void *p)
@@ -320,6 +337,15 @@ static int is_called(void)
 	return p && LOAD(&probed) == p;
 }
 
+static void cannot_count(void)
+{
+	const uint64_t counts =
+		CREMA_COUNT_BIT(large_allocated_bytes) | CREMA_COUNT_BIT(large_freed_bytes);
+
+	tasks_cannot_count(counts, 0);
+	__atomic_fetch_or(&crema_shm->totals.count_unknown, counts, __ATOMIC_RELAXED);
+}
+
 void large_begin(void)
 {
 	const char *hz = getenv("CREMA_SAMPLE_HZ"); /* 0: nothing would read the rows */
@@ -336,6 +362,8 @@ void large_begin(void)
 			  "memory is unknown");
 		bytes = 0;
 	}
+	if (!bytes)
+		cannot_count();
 	crema_shm->large_bytes = bytes;
 	STORE(&large_least, bytes ? bytes : SIZE_MAX);
 }

@@ -9,6 +9,10 @@
  * kept, which is live although the task has ended. A block that realloc() moves is from then on its
  * caller's. What finds no room is counted in totals.large_refused.
  *
+ * Each task counts the bytes of its blocks (large_allocated_bytes, exact) and those freed while it
+ * runs (large_freed_bytes; unknown if a block found no room, or was freed while another thread
+ * changed the tables).
+ *
  * Smaller blocks cost a comparison; free() of a block that is not recorded costs one look at a
  * filter, and only while any is recorded.
  *

@@ -97,6 +97,12 @@ def memory(nbytes):
         block = b"x" * nbytes
     with crema.memory("nothing"):
         pass
+    with crema.section("keeps"):
+        large = [b"x" * (4 << 20) for _ in range(3)]
+    with crema.section("frees"):
+        del large[0]
+    with crema.section("temporary"):
+        b"x" * (2 << 20)
     return len(block)
 
 

@@ -16,7 +16,8 @@ from relay import Relay
 FILE = "fBasketBytes of each branch (uproot without crema)"
 COFFEA = "coffea's bytesread"
 SOURCES = ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"]
-ADDED = ["requested_bytes", "basket_bytes", "basket_raw_bytes", "read_bytes", "read_calls", "decompress_calls", "decompress_out_bytes"]
+ADDED = ["requested_bytes", "basket_bytes", "basket_raw_bytes", "read_bytes", "read_calls", "decompress_calls", "decompress_out_bytes",
+         "large_allocated_bytes", "large_freed_bytes"]
 
 
 def some_columns(events):

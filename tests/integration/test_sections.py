@@ -217,6 +217,14 @@ def test_memory(ran):
     assert found["nothing"]["peak_bytes"] == {"count": 0, "sum": None, "min": None, "max": None, "last": None}
 
 
+def test_large_allocations(ran):
+    """What each section allocated in blocks of a MiB or more, and what it freed, whichever section had allocated that."""
+    found, header = ran.sections("memory"), bytes().__sizeof__()
+    four, two = (4 << 20) + header, (2 << 20) + header
+    assert {name: (s["large_allocated_bytes"], s["large_freed_bytes"]) for name, s in found.items()} == {
+        "keeps": (3 * four, 0), "frees": (0, four), "temporary": (two, two)}
+
+
 def test_metrics(ran):
     assert {name: row["value"] for name, row in ran.told("custom_metrics", "metrics").items()} == {
         "jets": {"count": 5, "sum": 10.75, "min": -1.5, "max": 8, "last": 1},

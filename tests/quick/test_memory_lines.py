@@ -14,6 +14,7 @@ JOB = test_lines.HERE / "memory_job.py"
 NAMES = {number: name for name, number in marked(JOB).items()}
 NUMBERS = ["large_allocations", "allocated_bytes", "live_bytes", "kept_bytes", "peak_bytes"]
 SMALL = "little"
+MB, HEADER = 1 << 20, bytes().__sizeof__()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -21,6 +22,15 @@ def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("memory by line")
     told = job(folder, python_of(request.param), unit="ends", program=JOB)
     return {"folder": folder, "told": told, "stacks": json.loads(report(folder, "--json", "-"))["stacks"]}
+
+
+# By task: bytes in large allocations, and what of them was freed while it ran. What frees_the_first() frees is another task's.
+BY_TASK = {"keeps": (3 * MB + HEADER, 0), "temporary": (5 * (7 * MB + HEADER),) * 2, "every_way": (14 * MB,) * 2, "grows": (60 * MB, 54 * MB),
+           "hands_over": (9 * MB,) * 2, "pooled": (8 * MB, 0), "little": (0, 0), "frees_the_first": (0, 0), "arrays": (32 * MB, 24 * MB)}
+
+
+def by_task(folder):
+    return {t["key"]: (t["large_allocated_bytes"], t["large_freed_bytes"]) for t in json.loads(report(folder, "--json", "-"))["tasks"]}
 
 
 def line_of(frames):
@@ -50,6 +60,11 @@ def test_lines_and_sums(run):
         assert stacks["own"][name] + stacks["pool"][name] == sum(numbers[i] for numbers in told.values())
     assert stacks["large_allocation_workers"] == 1 and stacks["large_allocation_least_bytes"] == 1 << 20
     assert {row["thread"] for row in stacks["stacks"] if line_of(row["frames"]) == "pooled" and row["large_allocations"]} == {"pool"}
+
+
+def test_each_task_has_its_bytes(run):
+    found = by_task(run["folder"])
+    assert found == {key: BY_TASK[key.rpartition("-")[0]] for key in found} and len(found) >= 12
 
 
 @pytest.mark.parametrize("table", ["lines", "memory"])
@@ -117,6 +132,8 @@ def test_a_killed_worker(tmp_path):
     """Numbers are in shared memory: the last task's are there, although it ended at the same moment."""
     told = job(tmp_path, unit="killed", program=JOB, returns=-signal.SIGKILL)
     assert by_line(json.loads(report(tmp_path, "--json", "-"))["stacks"]["stacks"]) == told
+    found = by_task(tmp_path)
+    assert found == {key: BY_TASK[key.rpartition("-")[0]] for key in found}
 
 
 @pytest.mark.parametrize("environment", [{"CREMA_LARGE_BYTES": "0"}, {"CREMA_SAMPLE_HZ": "0"}])
@@ -124,6 +141,7 @@ def test_off(tmp_path, environment):
     """Unknown, not 0"""
     job(tmp_path, unit="ends", program=JOB, **environment)
     stacks = json.loads(report(tmp_path, "--json", "-"))["stacks"]
+    assert set(by_task(tmp_path).values()) == {(None, None)}
     assert {stacks["own"][name] for name in NUMBERS} == {None}
     assert {row[name] for row in stacks["stacks"] for name in NUMBERS} <= {None}
     assert stacks["large_allocation_workers"] == 0 and stacks["large_allocation_least_bytes"] is None

@@ -527,7 +527,8 @@ def test_text_has_the_json(made):
     assert rows["Wasted work"]["erred"] == ["1", "50.00 ms", as_seconds((lost["cpu_ns"] + lost["pool_cpu_ns"]) / 1e9),
                                             as_bytes(lost["read_bytes"]), as_bytes(lost["storage_read_bytes"])]
     assert rows["Sections of all attempts, most time first"]["fill"][:3] == ["7", as_seconds(section["wall_seconds"]), "600.0 ms"]
-    assert rows["Sections of all attempts, most time first"]["fill"][-1] == as_bytes(SECTION["read_bytes"])
+    assert rows["Sections of all attempts, most time first"]["fill"][-2:] == [
+            as_bytes(SECTION["read_bytes"]), as_bytes(SECTION["large_allocated_bytes"] - SECTION["large_freed_bytes"])]
     assert rows["Values recorded by tasks"]["jets"] == ["4", "12", "1", "7"]
     whole = made.json["completeness"]
     assert f"2 workers seen, at least {2 * TOTALS['records_refused'] + 1:,} records refused, at least 0 records lost" in " ".join(" ".join(lines).split())

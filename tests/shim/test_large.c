@@ -54,6 +54,16 @@ static struct crema_large_row sum_of(uint64_t code)
 	return sum;
 }
 
+static const struct crema_task *counts_of(const struct harness_task *h)
+{
+	return task_slot(h->owner);
+}
+
+static int freed_is_unknown(const struct harness_task *h)
+{
+	return (counts_of(h)->count_unknown & CREMA_COUNT_BIT(large_freed_bytes)) != 0;
+}
+
 static void begin(void)
 {
 	memset(crema_shm->large, 0, sizeof(crema_shm->large));
@@ -322,6 +332,7 @@ static void test_full_blocks(void **state)
 		held[i] = allocate(MB);
 	refused = crema_shm->totals.large_refused;
 	print_message("%u blocks: %llu refused\n", 2 * LARGE_BLOCKS, (unsigned long long)refused);
+	assert_true(freed_is_unknown(&h));
 	assert_true(refused >= LARGE_BLOCKS && refused < 3 * LARGE_BLOCKS / 2);
 	assert_int_equal(crema_shm->totals.large_refused_bytes, refused * MB);
 	assert_int_equal(sum_of(0).live_bytes, (2 * LARGE_BLOCKS - refused) * MB);
@@ -394,6 +405,11 @@ static void test_threads(void **state)
 	refused = crema_shm->totals.large_refused;
 	print_message("%llu allocations: %llu refused\n", (unsigned long long)calls,
 		      (unsigned long long)refused);
+	assert_int_equal(counts_of(&h)->own.count[CREMA_C_large_allocated_bytes], bytes);
+	assert_true(freed_is_unknown(&h) || !refused);
+	if (!freed_is_unknown(&h))
+		assert_int_equal(bytes - counts_of(&h)->own.count[CREMA_C_large_freed_bytes],
+				 sum_of(0).live_bytes);
 	harness_end(&h);
 	assert_int_equal(sum_of(0).allocations + refused, calls);
 	assert_int_equal(sum_of(0).allocated_bytes + crema_shm->totals.large_refused_bytes, bytes);
@@ -402,6 +418,7 @@ static void test_threads(void **state)
 			assert_int_equal(sum_of(workers[i].stack).allocated_bytes,
 					 workers[i].bytes);
 	assert_int_equal(sum_of(0).kept_bytes, sum_of(0).live_bytes);
+	bytes = counts_of(&h)->own.count[CREMA_C_large_freed_bytes];
 	for (int i = 0; i < BLOCKS; i++) {
 		release(shared[i]);
 		shared[i] = NULL;
@@ -409,6 +426,8 @@ static void test_threads(void **state)
 	assert_int_equal(sum_of(0).live_bytes, 0);
 	assert_int_equal(sum_of(0).kept_bytes, 0);
 	assert_int_equal(large_live, 0);
+	/* not while it ran */
+	assert_int_equal(counts_of(&h)->own.count[CREMA_C_large_freed_bytes], bytes);
 	harness_free(&h);
 }
 
@@ -434,6 +453,8 @@ static void test_busy(void **state)
 	crema_shm->large_seq++;
 	assert_int_equal(crema_shm->totals.large_refused, 2);
 	assert_int_equal(crema_shm->totals.large_refused_bytes, 48 * MB);
+	assert_int_equal(counts_of(&h)->own.count[CREMA_C_large_allocated_bytes], 62 * MB);
+	assert_true(freed_is_unknown(&h));
 	harness_free(&h);
 	h = harness_begin();
 	block = allocate(MB);
@@ -444,6 +465,9 @@ static void test_busy(void **state)
 	release(c);
 	release(block);
 	assert_int_equal(sum_of(0).live_bytes, 0);
+	/* b is another task's, a and c were refused */
+	assert_int_equal(counts_of(&h)->own.count[CREMA_C_large_freed_bytes], MB);
+	assert_false(freed_is_unknown(&h));
 	harness_end(&h);
 	harness_free(&h);
 }
@@ -511,7 +535,11 @@ static void test_options(void **state)
 	} cases[] = {{"0", SIZE_MAX}, {"3M", 3 << 20}, {"1000000", 1000000}, {"5", 64 << 10},
 		     {"", 1 << 20},   {"2x", 1 << 20}, {"1G", 1 << 30},	     {"4kk", 1 << 20}};
 
+	const uint64_t both =
+		CREMA_COUNT_BIT(large_allocated_bytes) | CREMA_COUNT_BIT(large_freed_bytes);
+
 	(void)state;
+	assert_int_equal(crema_shm->totals.count_unknown & both, 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		setenv("CREMA_LARGE_BYTES", cases[i].text, 1);
 		large_begin();
@@ -523,6 +551,7 @@ static void test_options(void **state)
 	setenv("CREMA_SAMPLE_HZ", "0", 1);
 	large_begin();
 	assert_int_equal(large_least, SIZE_MAX);
+	assert_int_equal(crema_shm->totals.count_unknown & both, both);
 	unsetenv("CREMA_SAMPLE_HZ");
 }
 
