@@ -94,7 +94,7 @@ static void set_protocol(struct exchange *e, enum protocol protocol)
 /* The protocol of this connection, by the first bytes that a task sends. */
 static enum protocol first_words(struct sent s)
 {
-	if (!s.at || starts(s, "HTTP/") || starts(s, "PRI * HTTP/2"))
+	if (!s.at || starts(s, "HTTP/"))
 		return LEFT_OUT;
 	return is_record(s) ? TLS : is_http(s) ? HTTP : OTHER;
 }

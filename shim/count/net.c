@@ -5,6 +5,7 @@
 #include "shim/count/byte_sample.h"
 #include "shim/count/exchange.h"
 #include "shim/count/fd.h"
+#include "shim/count/http2.h"
 #include "shim/count/loop.h"
 #include "shim/count/task.h"
 #include "shim/count/timer.h"
@@ -137,6 +138,10 @@ void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
 
 	timer_asked(fd);
+	if (!(word & (COMM | SHARED)) && http2_begins(sent)) {
+		net_mark_shared(fd);
+		word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
+	}
 	if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
 	else if (!(word & COMM))

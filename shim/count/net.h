@@ -6,9 +6,9 @@
  * asyncio transport is bound by its write(), whose context is the requester's; what the loop sends
  * later, or writes while it receives (TLS answers a change of keys), does not bind it again. So it
  * does not matter who opened a kept-alive connection or which thread receives; a connection's
- * opening is charged to the task that needed it. An HTTP/2 connection has no single owner: it is
- * marked as shared, its bytes are counted as unattributed, and what a task that uses it receives
- * and sends is unknown.
+ * opening is charged to the task that needed it. An HTTP/2 connection (http2.h, or a client that is
+ * known to have made one) has no single owner: it is marked as shared, its bytes are counted as
+ * unattributed, and what a task that uses it receives and sends is unknown.
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H

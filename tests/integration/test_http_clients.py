@@ -134,6 +134,29 @@ def test_http2_is_shared(web, cell):
         assert any("HTTP/2" in note for note in report["completeness"]["notes"])
 
 
+def check_shared(relay, before, report):
+    """All that passed the relay is among the worker's shared bytes, and no request of it is counted."""
+    shared = [report["completeness"][f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
+    assert [now - then for now, then in zip(shared, before)] == list(passed(relay))
+    assert not served_by(report, relay)
+
+
+def shared_before(web):
+    report = web.run("before", [(len, "")])[2]["completeness"]
+    return [report[f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
+
+
+def test_http2_of_urllib3(web):
+    """Its hello offers HTTP/2 only."""
+    from relay import Relay
+
+    before = shared_before(web)
+    with Relay(web.server.h2_port) as relay:
+        (got,), (row,), report = web.run("urllib3h2", [(web_jobs.urllib3_http2_gets, [f"https://127.0.0.1:{relay.port}/h2/big.bin"] * 3)])
+        assert got == 3 * SIZES["big.bin"] < relay.down_bytes and wire_bytes(row) == (None, None)
+        check_shared(relay, before, report)
+
+
 # --- S3
 
 @pytest.fixture(scope="module")
@@ -297,14 +320,21 @@ def test_xrdclient(web, tmp_path):
     assert unattributed(web) >= before
 
 
-def test_grpc(web, grpc_port):
-    """A thread that waits for its own answer receives those of others, too: unknown for a task, but not in total. The last
-    test, because it is about all tasks of the worker from now on."""
+@pytest.fixture(scope="module")
+def another_web(server, tmp_path_factory, homes):
+    yield from web_of(server, tmp_path_factory, homes)
+
+
+def test_grpc(another_web, grpc_port):
+    """A thread that waits for its own answer receives those of others, too: unknown for a task, but not in total. Its own
+    worker, because it is about all tasks from now on, as the test before was."""
     from relay import Relay
 
+    web, before = another_web, shared_before(another_web)
     with Relay(grpc_port) as relay:
         sizes = [[1_000_000] * (i + 1) for i in range(3)]
         got, rows, report = web.run("grpc", [(web_jobs.grpc_calls, f"127.0.0.1:{relay.port}", each) for each in sizes], in_turn=False)
         assert got == [sum(each) for each in sizes] and relay.down_bytes > 6_000_000
+        check_shared(relay, before, report)
     assert [wire_bytes(row) for row in rows] == [(None, None)] * 3
     assert any("gRPC" in note for note in report["completeness"]["notes"])

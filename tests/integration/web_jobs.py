@@ -153,6 +153,22 @@ def http2_gets(urls):
     return asyncio.run_coroutine_threadsafe(get_all(), _http2["loop"]).result(60)
 
 
+def urllib3_http2_gets(urls):
+    """A pool of connections that offer HTTP/2 only."""
+    import ssl
+
+    import urllib3.http2
+
+    urllib3.http2.inject_into_urllib3()
+    try:
+        pool = urllib3.PoolManager(ssl_context=ssl.create_default_context())
+        answers = [pool.request("GET", url) for url in urls]
+    finally:
+        urllib3.http2.extract_from_urllib3()
+    assert all(a.version_string == "HTTP/2" for a in answers)
+    return sum(len(a.data) for a in answers)
+
+
 def s3_reads(endpoint, paths):
     import s3fs
 

@@ -5,13 +5,16 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/count/http2.h"
 #include "shim/count/net.h"
+#include "shim/count/task.h"
 
 #define GET "GET /a HTTP/1.1\r\n\r\n"
 
@@ -326,6 +329,110 @@ static void other_protocols_are_told_by_their_turns(void **state)
 	harness_free(&h);
 }
 
+/* A hello that offers these protocols: a list of names with their lengths. Returns its bytes. */
+static size_t hello(char *out, const char *protocols)
+{
+	size_t n = strlen(protocols), at = 0;
+	const char before[] = {0, 10, 0, 4, 0, 2, 0, 29}; /* another extension: the groups */
+
+	memset(out, 0, 300);
+	memcpy(out, "\x16\3\1", 3);
+	out[5] = 1;		   /* of a client */
+	out[9] = out[10] = 3;	   /* version; then 32 random bytes */
+	memset(out + 11, 'h', 32); /* which look like anything */
+	at = 43;
+	out[at++] = 3; /* session */
+	at += 3;
+	out[at + 1] = 4; /* ciphers */
+	at += 6;
+	out[at++] = 1; /* compression */
+	at += 1;
+	out[at + 1] = (char)(sizeof(before) + (n ? 6 + n : 0));
+	at += 2;
+	memcpy(out + at, before, sizeof(before));
+	at += sizeof(before);
+	if (n) {
+		const char head[] = {0, 16, 0, (char)(n + 2), 0, (char)n};
+
+		memcpy(out + at, head, sizeof(head));
+		memcpy(out + at + sizeof(head), protocols, n);
+		at += sizeof(head) + n;
+	}
+	out[8] = (char)(at - 9);
+	out[4] = (char)(at - 5);
+	return at;
+}
+
+static void hellos(void **state)
+{
+	static const struct {
+		const char *protocols;
+		int only_h2;
+	} cases[] = {{"\2h2", 1},
+		     {"\10grpc-exp\2h2", 1},
+		     {"\2h2\10http/1.1", 0},
+		     {"\10http/1.1\2h2", 0},
+		     {"\2h2\10http/1.0", 0},
+		     {"\10http/1.1", 0},
+		     {"\3h2c", 0},
+		     {"\2h3", 0},
+		     {"\4h2", 0}, /* longer than it is */
+		     {"", 0}};
+	char *whole = malloc(300), *part;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		size_t n = hello(whole, cases[i].protocols);
+
+		assert_int_equal(http2_begins(sent_buffer(whole, n)), cases[i].only_h2);
+		/* in exactly as much memory, so that a sanitizer sees what is read beyond it */
+		for (size_t cut = 0; cut < n; cut++) {
+			part = malloc(cut ? cut : 1);
+			memcpy(part, whole, cut);
+			assert_int_equal(http2_begins(sent_buffer(part, cut)), 0);
+			free(part);
+		}
+		for (size_t at = 5; at < n; at++) { /* lengths that are not true */
+			part = malloc(n);
+			memcpy(part, whole, n);
+			part[at] = (char)0xff;
+			(void)http2_begins(sent_buffer(part, n));
+			free(part);
+		}
+	}
+	free(whole);
+}
+
+/* The first bytes come from a thread without a task, as gRPC's do. */
+static void http2_of_any_client(void **state)
+{
+	char first[300] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	uint64_t before;
+
+	(void)state;
+	for (int tls = 0; tls < 2; tls++) {
+		size_t n = tls ? hello(first, "\2h2") : 24;
+		struct harness_task h;
+
+		before = crema_shm->totals.shared_network_write_bytes;
+		connect_to(AF_INET);
+		say(first, n);
+		h = harness_begin();
+		say("request", 7);
+		hear(20);
+		say("another", 7);
+		hang_up();
+		harness_end(&h);
+		counted("", 0, 0, 0);
+		assert_int_equal(crema_shm->totals.shared_network_write_bytes - before, n + 14);
+		/* what the server, in the same task, received, but not the client */
+		assert_int_equal(task_slot(h.owner)->own.count[CREMA_C_network_read_bytes], 14);
+		assert_int_not_equal(
+			task_slot(h.owner)->count_unknown & CREMA_COUNT_BIT(network_read_bytes), 0);
+		harness_free(&h);
+	}
+}
+
 static void some_connections_have_no_requests(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -369,6 +476,8 @@ int main(void)
 		cmocka_unit_test(a_second_hello_is_answered_by_data_that_is_no_request),
 		cmocka_unit_test(tickets_are_no_answer),
 		cmocka_unit_test(other_protocols_are_told_by_their_turns),
+		cmocka_unit_test(hellos),
+		cmocka_unit_test(http2_of_any_client),
 		cmocka_unit_test(some_connections_have_no_requests),
 	};
 
