@@ -283,6 +283,23 @@ def test_requests_by_server(web, cell, kind, scheme):
         assert {s["scheme"] for s in report["servers"]} <= {"http", "https"}
 
 
+@pytest.mark.parametrize("kind", HANDLERS[:2])  # which keep the connection until the server has read the change
+def test_a_change_of_keys_is_no_request(web, cell, kind):
+    """The server changes its keys within each answer and wants the same of the client, which OpenSSL sends before the next request."""
+    import rekeying
+    from relay import Relay
+
+    with rekeying.Server(web.server.home, SIZES["big.bin"]) as server, Relay(server.port) as relay:
+        url, name, seen = f"https://127.0.0.1:{relay.port}/x", f"rekeyed_{label(kind)}", [passed(relay)]
+        got, rows, report = web.run(name, [(web_jobs.gets, kind, [url] * 3)] * 2, between=lambda: seen.append(passed(relay)))
+        assert got == [3 * SIZES["big.bin"]] * 2 and server.answers == 6 and server.client_updates >= 3
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"{kind}, changes of keys, task {i + 1} of 2", difference(seen[i + 1], seen[i]), row)
+        (row,) = served_by(report, relay)
+        cell("network", f"requests of {kind} with changes of keys", "the server counts its answers", server.answers, row["requests"])
+        assert row["failed_requests"] == 0
+
+
 @pytest.mark.parametrize("kind", ["requests", "http.client"])  # which do not retry
 def test_a_request_without_an_answer_has_failed(web, kind):
     import cluster
