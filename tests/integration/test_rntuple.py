@@ -3,6 +3,7 @@
 uproot's own page lists."""
 
 import os
+import shutil
 
 import jobs
 import pages
@@ -110,6 +111,59 @@ def start(new_cluster, rename):
     procs.start_scheduler()
     procs.start_worker(env=procs.worker_env(env=env))
     return procs
+
+
+@pytest.fixture(scope="module", params=["http", "root"])
+def remote(request, tmp_path_factory, rntuple):
+    """(URL of the RNTuple on a server, what it has sent since the last call and the number of its requests)"""
+    folder = tmp_path_factory.mktemp(f"pages-{request.param}")
+    (folder / "files").mkdir()
+    file = folder / "files" / "pages.root"
+    shutil.copy(rntuple, file)
+    file.chmod(0o644)
+    if request.param == "http":
+        from nginx import Nginx
+
+        with Nginx(folder / "nginx", folder / "files") as server:
+            before = [0, 0]
+
+            def sent():
+                requests, now, _ = server.of("/x/")
+                found = requests - before[0], now - before[1]
+                before[:] = requests, now
+                return found
+
+            yield server.url("/x/pages.root"), sent
+    else:
+        from xrootd import XRootD
+
+        with XRootD(folder / "server", folder / "files") as server:
+            since = [server.mark()]
+
+            def sent():
+                mark = server.mark()
+                found = server.sent("/pages.root", since[0])
+                since[0] = mark
+                return found.requests, found.told
+
+            yield server.url("/pages.root"), sent
+
+
+def test_remote(shared, rntuple, remote, cell):
+    """The pages that a task used, and the bytes that it received, from servers."""
+    url, sent = remote
+    name = f"RNTuple, {url.split(':')[0]}"
+    with span(name):
+        shared.client.submit(read, url, key=jobs.unique("far"), pure=False).result(timeout=120)
+    found = shared.settled(lambda r: jobs.tasks_of(r, "far"))
+    (task,), requests_and_bytes = jobs.tasks_of(found, "far"), sent()
+    expected = pages.all_pages(rntuple, FIELDS)
+    for number, value in pages.sums(expected).items():
+        cell("basket_bytes", f"{name}, {number}", TABLE, value, task[number])
+    cell("network", f"{name}, network_read_bytes", "the server's log", requests_and_bytes[1], task["network_read_bytes"])
+    (file,) = [f for f in found["files"] if f["path"].endswith("/pages.root") and "://" in f["path"]]
+    assert file["requests"] == requests_and_bytes[0]
+    assert (file["basket_bytes"], file["basket_raw_bytes"]) == (task["basket_bytes"], task["basket_raw_bytes"])
 
 
 def test_pages_that_cannot_be_seen(new_cluster, rntuple, data):
