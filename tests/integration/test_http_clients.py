@@ -157,6 +157,34 @@ def test_http2_of_urllib3(web):
         check_shared(relay, before, report)
 
 
+def test_pelican(web, cell):
+    """The director, the cache and the origin are servers of their own; a task's bytes are those that all of them sent it."""
+    from contextlib import ExitStack
+
+    from pelican_director import Director
+    from relay import Relay
+
+    with ExitStack() as stack:
+        cache, origin = [stack.enter_context(Relay(web.server.port)) for _ in range(2)]
+        places = [f"http://127.0.0.1:{relay.port}" for relay in (cache, origin)]
+        answers = stack.enter_context(Director(web.server.home, places[:1], places[1]))
+        director = stack.enter_context(Relay(answers.port))
+        federation, seen = f"pelican://127.0.0.1:{director.port}", [(0, 0)]
+        relays = cache, origin, director
+
+        def passed_all():
+            return tuple(sum(each) for each in zip(*map(passed, relays)))
+
+        calls = [(web_jobs.pelican_reads, federation, ["/pelican/big.bin"] * 3), (web_jobs.pelican_reads, federation, ["/pelican/big.bin"], True)]
+        got, rows, report = web.run("pelican", calls, between=lambda: seen.append(passed_all()))
+        assert got == [3 * SIZES["big.bin"], SIZES["big.bin"]]
+        for i, (row, how) in enumerate(zip(rows, ("by a cache", "from the origin"))):
+            check_bytes(cell, f"pelicanfs {how}", difference(seen[i + 1], seen[i]), row)
+        requests = [sum(row["requests"] for row in served_by(report, relay)) for relay in relays]
+        assert requests[0] + requests[1] == web.server.of("/pelican/")[0]
+        assert requests[2] == answers.answers and all(requests) and origin.down_bytes < 2 * SIZES["big.bin"] < cache.down_bytes
+
+
 # --- S3
 
 @pytest.fixture(scope="module")

@@ -169,6 +169,14 @@ def urllib3_http2_gets(urls):
     return sum(len(a.data) for a in answers)
 
 
+def pelican_reads(federation, paths, direct=False):
+    """Through the caches that the director names, or from the origin."""
+    from pelicanfs.core import PelicanFileSystem
+
+    files = PelicanFileSystem(federation, direct_reads=direct)
+    return sum(len(files.cat_file(path)) for path in paths)
+
+
 def s3_reads(endpoint, paths):
     import s3fs
 
