@@ -47,6 +47,7 @@ static struct watch watches[] = {
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"uproot.models.RNTuple", patch_pages, ARMED, 0, 0},
+	{"uproot.models.RNTuple", patch_fields, ARMED, 0, 0},
 	{"uproot.behaviors.TBranch", patch_branches, ARMED, 0, 0},
 	{"coffea.nanoevents.mapping.uproot", patch_mapping, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},

@@ -33,6 +33,7 @@ int patch_threading(PyObject *module);	 /* threading: Thread.start */
 int patch_uproot(PyObject *module);	 /* uproot.source.futures: its pools' submit */
 int patch_baskets(PyObject *module);	 /* uproot.models.TBasket: Model_TBasket.read_members */
 int patch_pages(PyObject *module);	 /* uproot.models.RNTuple: its ways to read a page */
+int patch_fields(PyObject *module);	 /* the same: reads of columns */
 int patch_branches(PyObject *module);	 /* uproot.behaviors.TBranch: reads of columns */
 int patch_mapping(PyObject *module);	 /* coffea.nanoevents.mapping.uproot: the same */
 int patch_hdf5(PyObject *module);	 /* h5py._hl.dataset: reads and writes of Dataset */

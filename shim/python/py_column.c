@@ -3,7 +3,7 @@
  * py_column.c - which columns tasks read. coffea makes an array of one in
  * UprootSourceMapping.extract_column, of content and offsets separately; the mapping receives what
  * coffea has read ahead (preload) when it is made. uproot reads the baskets of one or of several
- * branches in _ranges_or_baskets_to_arrays.
+ * branches in _ranges_or_baskets_to_arrays, and a column of an RNTuple in read_cluster_range.
  *
  * A column is named after its branch, or after the path of its field. shim/count/column.h counts
  * its cost; py_uproot.c reports its baskets.
@@ -19,9 +19,10 @@
 
 enum once { ONCE_USED, ONCE_PRELOADED, ONCE_PRELOAD_USED };
 
-static PyObject *extract_column, *keep_source, *read_baskets;
+static PyObject *extract_column, *keep_source, *read_baskets, *read_clusters;
 static PyObject *n_name, *n_path, *n_tree, *n_ntuple, *n_file, *n_source, *n_parent;
 static PyObject *n_file_handle, *n_preloaded;
+static PyObject *n_column_records, *n_all_fields, *n_field_id, *n_field_parent;
 static PyObject *n_requests, *n_ranges, *n_bytes;
 
 /* This thread's task, if its numbers are kept. */
@@ -258,6 +259,62 @@ static PyObject *read_baskets_(PyObject *self, PyObject *args, PyObject *kwargs)
 	return r;
 }
 
+/* list[at], or NULL; borrowed. */
+static PyObject *item_of(PyObject *list, PyObject *at)
+{
+	unsigned long long i = at ? PyLong_AsUnsignedLongLong(at) : 0;
+	PyObject *item = NULL;
+
+	if (at && !PyErr_Occurred() && list && py_is(list, &PyList_Type) &&
+	    i < (unsigned long long)PyList_Size(list))
+		item = PyList_GetItem(list, (Py_ssize_t)i);
+	PyErr_Clear();
+	return item;
+}
+
+/* The field that has a name of an RNTuple's column: of a collection's content, the collection. A
+ * new reference. */
+static PyObject *field_of(PyObject *ntuple, PyObject *column)
+{
+	PyObject *records = py_attr(ntuple, n_column_records);
+	PyObject *fields = py_attr(ntuple, n_all_fields);
+	PyObject *record = item_of(records, column), *id, *field, *outer;
+
+	id = record ? py_attr(record, n_field_id) : NULL;
+	field = item_of(fields, id);
+	Py_IncRef(field);
+	while (field && field != PY_NONE && !attr_id(field, n_path)) {
+		outer = py_attr(field, n_field_parent);
+		Py_DecRef(field);
+		field = outer;
+	}
+	Py_DecRef(id);
+	Py_DecRef(fields);
+	Py_DecRef(records);
+	return field;
+}
+
+/* (column, clusters, ...); inside a column of coffea's it is part of that. */
+static PyObject *read_clusters_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	const struct crema_task *task = column_current() ? NULL : task_here();
+	PyObject *field =
+		task && PyTuple_Size(args) > 0 ? field_of(self, PyTuple_GetItem(args, 0)) : NULL;
+	uint32_t name = field && field != PY_NONE ? column_name(field) : 0;
+	struct crema_column *row;
+	PyObject *source, *r;
+
+	Py_DecRef(field);
+	if (!name)
+		return py_call_original(read_clusters, self, args, kwargs);
+	row = column_row(task, name, attr_id(self, n_name), 0);
+	asked_by_own_line(row);
+	source = source_of(self);
+	r = visit(row, source, read_clusters, self, args, kwargs);
+	Py_DecRef(source);
+	return r;
+}
+
 void column_of_piece(const struct crema_task *task, PyObject *reader, const struct uproot_piece *p)
 {
 	struct crema_column *row = column_current();
@@ -282,6 +339,10 @@ static void names(void)
 	n_parent = PyUnicode_InternFromString("_parent");
 	n_file_handle = PyUnicode_InternFromString("_file_handle");
 	n_preloaded = PyUnicode_InternFromString("preloaded_arrays");
+	n_column_records = PyUnicode_InternFromString("column_records");
+	n_all_fields = PyUnicode_InternFromString("all_fields");
+	n_field_id = PyUnicode_InternFromString("field_id");
+	n_field_parent = PyUnicode_InternFromString("parent");
 	n_requests = PyUnicode_InternFromString("num_requests");
 	n_ranges = PyUnicode_InternFromString("num_requested_chunks");
 	n_bytes = PyUnicode_InternFromString("num_requested_bytes");
@@ -317,4 +378,15 @@ int patch_branches(PyObject *module)
 	PyErr_Clear();
 	Py_DecRef(f);
 	return r;
+}
+
+/* Older ones of uproot read the columns of RNTuples in other ways: these are then in no row. */
+int patch_fields(PyObject *module)
+{
+	static PyMethodDef def = {"read_cluster_range", (void *)read_clusters_,
+				  METH_VARARGS | METH_KEYWORDS, NULL};
+
+	names();
+	py_replace_in(module, "Model_ROOT_3a3a_RNTuple", &def, &read_clusters);
+	return 0;
 }

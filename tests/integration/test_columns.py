@@ -206,6 +206,41 @@ def test_fields_of_rntuples(shared, disk, cell):
     assert rest["basket_bytes"] == 0 and rest["requested_bytes"] + row["requested_bytes"] == found["chunks"][0]["coffea_bytesread"]
 
 
+def plain_fields(path):
+    """The whole of two fields, one of them a collection, and each again alone."""
+    import uproot
+
+    with uproot.open(path) as file:
+        file["Events"].arrays(["Weight_up", "Muon_pt"], array_cache=None)
+        file["Events"]["Weight_up"].array(array_cache=None)
+
+
+def test_fields_of_rntuples_without_coffea(shared, disk, cell):
+    """Each field is read alone; a collection's offsets and content have its name."""
+    import uproot
+
+    path = pages.write(disk / "plain-ntuple.root")
+    with span("plain RNTuple"):
+        shared.client.submit(plain_fields, path, key=jobs.unique("plain"), pure=False).result(timeout=120)
+    found = shared.settled(lambda r: {c["column"] for c in r["read_columns"]} >= {"Weight_up", "Muon_pt"})
+    named, (task,) = by_name(found), jobs.tasks_of(found, "plain")
+    with uproot.open(path) as file:
+        ntuple = file["Events"].ntuple
+        parts = {"Muon_pt": [i for i, c in enumerate(ntuple.column_records) if "Muon_pt" in (
+            ntuple.field_records[c.field_id].field_name, ntuple.field_records[ntuple.field_records[c.field_id].parent_field_id].field_name)]}
+        parts["Weight_up"] = 2 * [i for i, c in enumerate(ntuple.column_records) if ntuple.field_records[c.field_id].field_name == "Weight_up"]
+        truth = {name: [pages.page_of(ntuple, cluster, column, page) for cluster, links in enumerate(ntuple.page_link_list) for column in columns
+                        for page in range(len(links[column].pages))] for name, columns in parts.items()}
+    assert set(named) == set(truth) and len(parts["Muon_pt"]) == 2
+    for name, of in truth.items():
+        row = named[name]
+        cell("columns", f"RNTuple without coffea, {name}, basket_bytes", "uproot's page_link_list", sum(p[1] for p in of), row["basket_bytes"])
+        assert (row["tree"], row["basket_raw_bytes"]) == ("Events", sum(p[2] for p in of))
+        assert row["requested_bytes"] >= row["basket_bytes"] and row["read_bytes"] > 0
+        assert any("test_columns.py:" in line and line.endswith(" plain_fields") for line in row["lines"]), row["lines"]
+    assert sum(row["basket_bytes"] for row in named.values()) == task["basket_bytes"]
+
+
 def sleeps_by_dataset(events):
     import time
 
