@@ -17,6 +17,8 @@
 #include "shim/python/py_line.h"
 #include "shim/python/py_uproot.h"
 
+#define MOST_OUTER 64
+
 enum once { ONCE_USED, ONCE_PRELOADED, ONCE_PRELOAD_USED };
 
 static PyObject *extract_column, *keep_source, *read_baskets, *read_clusters;
@@ -283,7 +285,9 @@ static PyObject *field_of(PyObject *ntuple, PyObject *column)
 	id = record ? py_attr(record, n_field_id) : NULL;
 	field = item_of(fields, id);
 	Py_IncRef(field);
-	while (field && field != PY_NONE && !attr_id(field, n_path)) {
+	for (int up = 0; field && field != PY_NONE && !attr_id(field, n_path); up++) {
+		if (up == MOST_OUTER)
+			break; /* a circle: no name */
 		outer = py_attr(field, n_field_parent);
 		Py_DecRef(field);
 		field = outer;
