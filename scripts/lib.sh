@@ -144,12 +144,19 @@ sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || continu
 }
 
 make_venv() {
-    local try
+    local python=$venv/bin/python try
     rm -rf "$venv"
     "$1" -m venv "$venv" || return 1
+    # Modules keep their byte code, even if the environment forbids it: they are installed without.
+    echo "import sys; sys.dont_write_bytecode = False" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/keep_bytecode.pth"
+    "$python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$(grep '^uv==' "$root/requirements.txt")" ||
+        echo "there is no uv: pip installs, which takes longer"
     for try in 1 2 3; do
-        "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-            -r "$root/requirements.txt" && return 0
+        if "$python" "$root/scripts/pip_install.py" "$python" -r "$root/requirements.txt"; then
+            # once, and not in all processes of the first cluster at the same time
+            "$python" -c "import coffea.nanoevents, coffea.processor, dask.dataframe, distributed, hist, pytest"
+            return
+        fi
         echo "pip failed (try $try of 3)"
     done
     return 1

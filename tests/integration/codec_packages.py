@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packages that only the codec tests need, in a separate folder below build/."""
 
-import subprocess
 import sys
 
 import cluster
 import packages
+import pip_install
 
 LIST = cluster.ROOT / "tests" / "codec-packages.txt"
 
@@ -16,7 +16,6 @@ def folder():
     stamp = place / LIST.name
     with packages.alone("codec-packages"):
         if not stamp.exists() or stamp.read_bytes() != LIST.read_bytes():
-            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
-                            "--upgrade", "--target", place, "-r", LIST], check=True, capture_output=True, timeout=300)
+            pip_install.install(sys.executable, ["--no-deps", "--upgrade", "--target", place, "-r", LIST])
             stamp.write_bytes(LIST.read_bytes())
     return place

@@ -17,6 +17,7 @@ from pathlib import Path
 import cluster
 import jobs
 import packages
+import pip_install
 import pytest
 import venvs
 from distributed import Client
@@ -47,7 +48,7 @@ def packer():
 
 def fresh(place, what):
     """A user's environment with Dask, in which pip installs `what`."""
-    return venvs.make(place, "", ["--no-deps", what])
+    return venvs.make(place, "", ["--no-deps", what], install=pip_install.by_pip)
 
 
 def run_job(procs, crema, python, path):

@@ -16,6 +16,7 @@ from pathlib import Path
 import debian_pythons
 import jobs
 import packages
+import pip_install
 import pytest
 
 LISTS = jobs.ROOT / "tests" / "versions"
@@ -57,14 +58,14 @@ def packages_of(place):
     return next(place.glob("lib/python3*/site-packages"))
 
 
-def make(place, version, wanted, mark="ready\n"):
+def make(place, version, wanted, mark="ready\n", install=pip_install.install):
     """A venv of that Python with these packages; returns its bin directory. `mark` identifies the request. Without a
     version: of this Python, with its packages available. Made once, by one process at a time."""
     with packages.alone(f"venv-{place.name}"):
-        return make_alone(place, version, wanted, mark)
+        return make_alone(place, version, wanted, mark, install)
 
 
-def make_alone(place, version, wanted, mark):
+def make_alone(place, version, wanted, mark, install):
     ready = place / "ready"
     if not ready.exists() or ready.read_text() != mark:
         python = interpreter(version) if version else sys.executable
@@ -75,9 +76,7 @@ def make_alone(place, version, wanted, mark):
             packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
         # Installed without byte code: imported modules write theirs, even if the environment forbids it.
         packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
-        pip = [place / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check"]
-        done = subprocess.run([*pip, *wanted], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
+        install(place / "bin" / "python", wanted)
         ready.write_text(mark)
     return place / "bin"
 
