@@ -50,6 +50,7 @@ static struct watch watches[] = {
 	{"uproot.models.RNTuple", patch_fields, ARMED, 0, 0},
 	{"uproot.behaviors.TBranch", patch_branches, ARMED, 0, 0},
 	{"coffea.nanoevents.mapping.uproot", patch_mapping, ARMED, 0, 0},
+	{"coffea.nanoevents.mapping.parquet", patch_parquet, ARMED, 0, 0},
 	{"coffea.processor.executor", patch_coffea, ALWAYS, 0, 0},
 	{"coffea.processor.executor", patch_executor, ALWAYS, 0, 0},
 	{"uproot._dask", patch_uproot_dask, ARMED, 0, 0},

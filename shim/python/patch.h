@@ -35,6 +35,7 @@ int patch_baskets(PyObject *module);	 /* uproot.models.TBasket: Model_TBasket.re
 int patch_pages(PyObject *module);	 /* uproot.models.RNTuple: its ways to read a page */
 int patch_fields(PyObject *module);	 /* the same: reads of columns */
 int patch_branches(PyObject *module);	 /* uproot.behaviors.TBranch: reads of columns */
+int patch_parquet(PyObject *module);	 /* coffea.nanoevents.mapping.parquet: the same */
 int patch_mapping(PyObject *module);	 /* coffea.nanoevents.mapping.uproot: the same */
 int patch_hdf5(PyObject *module);	 /* h5py._hl.dataset: reads and writes of Dataset */
 int patch_hdf5_groups(PyObject *module); /* h5py._hl.group: Group.create_dataset */

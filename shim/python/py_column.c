@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * py_column.c - which columns tasks read. coffea makes an array of one in
- * UprootSourceMapping.extract_column, of content and offsets separately; the mapping receives what
- * coffea has read ahead (preload) when it is made. uproot reads the baskets of one or of several
- * branches in _ranges_or_baskets_to_arrays, and a column of an RNTuple in read_cluster_range.
+ * py_column.c - which columns tasks read. coffea makes an array of one in extract_column of
+ * UprootSourceMapping or ParquetSourceMapping, of content and offsets separately; uproot's receives
+ * what coffea has read ahead (preload) when it is made. uproot reads the baskets of one or of
+ * several branches in _ranges_or_baskets_to_arrays, and a column of an RNTuple in
+ * read_cluster_range.
  *
- * A column is named after its branch, or after the path of its field. shim/count/column.h counts
+ * A column is named after its branch, after the path of its field, or as in the Parquet file, for
+ * which requests are unknown, as pyarrow does not count them. shim/count/column.h counts
  * its cost; py_uproot.c reports its baskets.
  */
 #include <errno.h>
@@ -21,8 +23,8 @@
 
 enum once { ONCE_USED, ONCE_PRELOADED, ONCE_PRELOAD_USED };
 
-static PyObject *extract_column, *keep_source, *read_baskets, *read_clusters;
-static PyObject *n_name, *n_path, *n_tree, *n_ntuple, *n_file, *n_source, *n_parent;
+static PyObject *extract_column, *extract_parquet, *keep_source, *read_baskets, *read_clusters;
+static PyObject *n_name, *n_path, *n_column, *n_tree, *n_ntuple, *n_file, *n_source, *n_parent;
 static PyObject *n_file_handle, *n_preloaded;
 static PyObject *n_column_records, *n_all_fields, *n_field_id, *n_field_parent;
 static PyObject *n_requests, *n_ranges, *n_bytes;
@@ -49,9 +51,10 @@ static uint32_t attr_id(PyObject *o, PyObject *name)
 
 static uint32_t column_name(PyObject *handle)
 {
-	uint32_t path = attr_id(handle, n_path);
+	uint32_t id = attr_id(handle, n_path);
 
-	return path ? path : attr_id(handle, n_name);
+	id = id ? id : attr_id(handle, n_name);
+	return id ? id : attr_id(handle, n_column);
 }
 
 static uint32_t tree_name(PyObject *handle)
@@ -162,20 +165,37 @@ static int is_preloaded(PyObject *mapping, PyObject *handle)
 	return yes;
 }
 
+/* The row of a column that this task uses from now on; NULL: there is no task, or no column. */
+static struct crema_column *used_column(const struct crema_task *task, PyObject *handle)
+{
+	uint32_t name = task && handle && handle != PY_NONE ? column_name(handle) : 0;
+	struct crema_column *row = name ? column_row(task, name, tree_name(handle), 0) : NULL;
+
+	if (!row)
+		return NULL;
+	column_add(row, CREMA_COLUMN_N_calls, 1);
+	if (once(row, ONCE_USED, CREMA_COLUMN_N_tasks)) /* again: it was kept */
+		asked_by_own_line(row);
+	return row;
+}
+
+static PyObject *extract_parquet_(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PyObject *handle = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
+	struct crema_column *row = used_column(task_here(), handle);
+
+	return row ? visit(row, NULL, extract_parquet, self, args, kwargs)
+		   : py_call_original(extract_parquet, self, args, kwargs);
+}
+
 static PyObject *extract_column_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	const struct crema_task *task = task_here();
 	PyObject *handle = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, *file, *source,
 		 *r;
-	uint32_t name = task && handle && handle != PY_NONE ? column_name(handle) : 0;
-	struct crema_column *row;
+	struct crema_column *row = used_column(task_here(), handle);
 
-	if (!name)
+	if (!row)
 		return py_call_original(extract_column, self, args, kwargs);
-	row = column_row(task, name, tree_name(handle), 0);
-	column_add(row, CREMA_COLUMN_N_calls, 1);
-	if (once(row, ONCE_USED, CREMA_COLUMN_N_tasks)) /* again: uproot still has it */
-		asked_by_own_line(row);
 	if (is_preloaded(self, handle))
 		once(row, ONCE_PRELOAD_USED, CREMA_COLUMN_N_preload_used);
 	file = py_attr(self, n_file_handle);
@@ -335,6 +355,7 @@ void column_of_piece(const struct crema_task *task, PyObject *reader, const stru
 static void names(void)
 {
 	n_name = PyUnicode_InternFromString("name");
+	n_column = PyUnicode_InternFromString("column");
 	n_path = PyUnicode_InternFromString("path");
 	n_tree = PyUnicode_InternFromString("tree");
 	n_ntuple = PyUnicode_InternFromString("ntuple");
@@ -364,6 +385,15 @@ int patch_mapping(PyObject *module)
 	a = py_replace_in(module, "UprootSourceMapping", &extract, &extract_column);
 	b = py_replace_in(module, "UprootSourceMapping", &keep, &keep_source);
 	return a ? a : b;
+}
+
+int patch_parquet(PyObject *module)
+{
+	static PyMethodDef def = {"extract_column", (void *)extract_parquet_,
+				  METH_VARARGS | METH_KEYWORDS, NULL};
+
+	names();
+	return py_replace_in(module, "ParquetSourceMapping", &def, &extract_parquet);
 }
 
 int patch_branches(PyObject *module)

@@ -241,6 +241,53 @@ def test_fields_of_rntuples_without_coffea(shared, disk, cell):
     assert sum(row["basket_bytes"] for row in named.values()) == task["basket_bytes"]
 
 
+def write_parquet(path):
+    """Two row groups of a flat column, one that nobody uses, and a jagged one."""
+    import numpy
+    import pyarrow
+    import pyarrow.parquet
+
+    numbers, n = numpy.random.default_rng(3), 200_000
+    counts = numbers.integers(0, 5, n)
+    jets = pyarrow.LargeListArray.from_arrays(numpy.concatenate([[0], counts.cumsum()]), numbers.random(counts.sum(), dtype="f4"))
+    table = pyarrow.table({"MET_pt": numbers.random(n, dtype="f4"), "run": numpy.arange(n), "Jet_pt": jets})
+    pyarrow.parquet.write_table(table, path, compression="zstd", row_group_size=n)
+    return str(path)
+
+
+def reads_parquet(path, mode):
+    from coffea.nanoevents import BaseSchema, NanoEventsFactory
+
+    events = NanoEventsFactory.from_parquet(path, schemaclass=BaseSchema, mode=mode).events()
+    return float(events.MET_pt.to_numpy().sum()), len(events.Jet_pt.to_list())
+
+
+@pytest.mark.parametrize("mode", ["virtual", "eager"])
+def test_columns_of_parquet(shared, disk, cell, mode):
+    """coffea reads each column alone, through a buffer of Python's that reads whole blocks."""
+    import pyarrow.parquet
+
+    path = write_parquet(disk / f"columns-{mode}.parquet")
+    with span(f"columns of Parquet, {mode}"):
+        shared.client.submit(reads_parquet, path, mode, key=jobs.unique("parquet"), pure=False).result(timeout=120)
+    used = {"MET_pt", "Jet_pt"} | ({"run"} if mode == "eager" else set())
+    found = shared.settled(lambda r: {c["column"] for c in r["read_columns"]} >= used)
+    named, group = by_name(found), pyarrow.parquet.ParquetFile(path).metadata.row_group(0)
+    truth = {part.path_in_schema.split(".")[0]: part for part in (group.column(i) for i in range(group.num_columns))}
+    assert set(named) == used
+    (task,) = jobs.tasks_of(found, "parquet")
+    others = sum(f["read_bytes"] for f in found["files"] if f["path"] != path)  # Arrow's time zones
+    footer = task["read_bytes"] - sum(row["read_bytes"] for row in named.values())
+    assert footer == 65536  # which pyarrow reads when it opens the file
+    cell("columns", f"Parquet, {mode}, read_bytes of columns and footer", "strace", shared.reads()[path]["bytes"], task["read_bytes"] - others)
+    for name, row in named.items():
+        cell("columns", f"Parquet, {mode}, {name}, read_bytes", "pyarrow's metadata, and whole blocks", truth[name].total_compressed_size, row["read_bytes"], 8192)
+        assert 0 < row["decompress_out_bytes"] <= truth[name].total_uncompressed_size and row["calls"] >= 1 == row["tasks"]
+        assert row["requested_bytes"] is row["requests"] is None and row["baskets"] == 0
+        if mode == "virtual":
+            assert [line.rpartition(" ")[2] for line in row["lines"]] == ["reads_parquet"]
+
+
 def sleeps_by_dataset(events):
     import time
 
