@@ -16,7 +16,6 @@ from pathlib import Path
 import debian_pythons
 import jobs
 import packages
-import pip_install
 import pytest
 
 LISTS = jobs.ROOT / "tests" / "versions"
@@ -58,7 +57,7 @@ def packages_of(place):
     return next(place.glob("lib/python3*/site-packages"))
 
 
-def make(place, version, wanted, mark="ready\n", install=pip_install.install):
+def make(place, version, wanted, mark="ready\n", install=None):
     """A venv of that Python with these packages; returns its bin directory. `mark` identifies the request. Without a
     version: of this Python, with its packages available. Made once, by one process at a time."""
     with packages.alone(f"venv-{place.name}"):
@@ -76,7 +75,9 @@ def make_alone(place, version, wanted, mark, install):
             packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
         # Installed without byte code: imported modules write theirs, even if the environment forbids it.
         packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
-        install(place / "bin" / "python", wanted)
+        import pip_install  # here: it is in scripts/, which workers do not have
+
+        (install or pip_install.install)(place / "bin" / "python", wanted)
         ready.write_text(mark)
     return place / "bin"
 
