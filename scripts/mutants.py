@@ -197,6 +197,8 @@ class CSource:
             end = commas.pop()
         start = commas[-1] + 1
         start += len(self.code[start:end]) - len(self.code[start:end].lstrip())
+        if start == end:
+            return  # a call without arguments
         if not re.fullmatch(r"[jve]|pk|NULL|\"[^\"]*\"|&?\w{1,2}", self.code[start:end]):
             self.expression(start, end, f"{squeeze(name)}... ", None, 0)
 
