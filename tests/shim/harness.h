@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "shim/shim.h"
+#include "shim/count/large.h"
 #include "shim/count/task.h"
 #include "shim/count/thread.h"
 
@@ -32,6 +33,17 @@ struct harness_task {
 	struct owner before;
 	uint64_t start_ns;
 };
+/* The task's counts that are unknown, except memory in a process whose malloc is a sanitizer's. */
+static inline uint64_t unknown_counts(const struct crema_task *t)
+{
+#ifdef LARGE_INTERPOSED
+	return t->count_unknown;
+#else
+	return t->count_unknown &
+	       ~(CREMA_COUNT_BIT(large_allocated_bytes) | CREMA_COUNT_BIT(large_freed_bytes));
+#endif
+}
+
 struct harness_task harness_begin(void);
 /* Ends the task and returns the slot, whose numbers are final. */
 struct crema_task *harness_end(struct harness_task *h);
