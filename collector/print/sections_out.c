@@ -150,13 +150,8 @@ static void name_cell(struct grid *g, const struct section_sum *s)
 /* In large allocations; negative: it freed what the task had allocated before. */
 static struct value kept_bytes(const struct section_sum *s)
 {
-	bool allocated_known, freed_known;
-	double allocated = value_number(
-		section_number(s, number_called("large_allocated_bytes"), false), &allocated_known);
-	double freed = value_number(section_number(s, number_called("large_freed_bytes"), false),
-				    &freed_known);
-
-	return allocated_known && freed_known ? value_real(allocated - freed) : value_null();
+	return value_minus(section_number(s, number_called("large_allocated_bytes"), false),
+			   section_number(s, number_called("large_freed_bytes"), false));
 }
 
 static void section_cells(struct grid *g, const struct section_sum *s)

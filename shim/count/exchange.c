@@ -56,13 +56,6 @@ struct sent sent_message(const struct msghdr *m)
 	return sent_vector(m->msg_iov, m->msg_iovlen);
 }
 
-static int starts(struct sent s, const char *text)
-{
-	size_t n = strlen(text);
-
-	return s.bytes >= n && !memcmp(s.at, text, n);
-}
-
 static int is_http(struct sent s)
 {
 	static const char *const methods[] = {
@@ -70,7 +63,7 @@ static int is_http(struct sent s)
 		"PATCH ", "CONNECT ", "TRACE ", "MKCOL ", "MOVE ",   "COPY "};
 
 	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++)
-		if (starts(s, methods[i]))
+		if (sent_starts(s, methods[i]))
 			return 1;
 	return 0;
 }
@@ -94,7 +87,7 @@ static void set_protocol(struct exchange *e, enum protocol protocol)
 /* The protocol of this connection, by the first bytes that a task sends. */
 static enum protocol first_words(struct sent s)
 {
-	if (!s.at || starts(s, "HTTP/"))
+	if (!s.at || sent_starts(s, "HTTP/"))
 		return LEFT_OUT;
 	return is_record(s) ? TLS : is_http(s) ? HTTP : OTHER;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* http2.c - the preface of RFC 9113, and the hello's list of protocols (RFC 8446, RFC 7301). */
+/* http2.c - the hello's list of protocols (RFC 8446, RFC 7301). */
 #include "shim/count/http2.h"
 
 #include <string.h>
 
-#define PREFACE "PRI * HTTP/2.0\r\n"
 #define CLIENT_HELLO 1
 #define PROTOCOLS 16 /* the extension's type */
 #define TOO_SHORT SIZE_MAX
@@ -88,9 +87,4 @@ int http2_in_hello(struct sent s)
 		}
 	}
 	return 0;
-}
-
-int http2_in_preface(struct sent s)
-{
-	return s.bytes >= sizeof(PREFACE) - 1 && !memcmp(s.at, PREFACE, sizeof(PREFACE) - 1);
 }

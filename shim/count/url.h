@@ -11,12 +11,20 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The first part of what a call has sent; at NULL: it cannot be seen. */
 struct sent {
 	const uint8_t *at;
 	size_t bytes;
 };
+
+static inline int sent_starts(struct sent s, const char *text)
+{
+	size_t n = strlen(text);
+
+	return s.bytes >= n && !memcmp(s.at, text, n);
+}
 
 /* String id of a URL; 0: it has no host, or there is no room for it. */
 uint32_t url_id(const char *url, size_t bytes);
