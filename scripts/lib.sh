@@ -147,8 +147,6 @@ make_venv() {
     local python=$venv/bin/python try
     rm -rf "$venv"
     "$1" -m venv "$venv" || return 1
-    # Modules keep their byte code, even if the environment forbids it: they are installed without.
-    echo "import sys; sys.dont_write_bytecode = False" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/keep_bytecode.pth"
     "$python" -m pip install --disable-pip-version-check --no-input --progress-bar off "$(grep '^uv==' "$root/requirements.txt")" ||
         echo "there is no uv: pip installs, which takes longer"
     for try in 1 2 3; do

@@ -54,8 +54,14 @@ def install(python, wanted):
         by_pip(python, wanted)
 
 
+def keep_bytecode(packages):
+    """What is installed in this folder (site-packages) has no byte code: imported modules write theirs, even if the environment forbids it."""
+    (packages / "keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
+
+
 if __name__ == "__main__":
     try:
         install(sys.argv[1], sys.argv[2:])
+        keep_bytecode(next(Path(sys.argv[1]).parents[1].glob("lib/python3*/site-packages")))
     except RuntimeError as e:
         sys.exit(str(e))

@@ -3,6 +3,7 @@
 A case is a function of a Lab that returns when its work is done; a cluster's runs are spans of one client.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -42,7 +43,6 @@ class Lab:
     def __init__(self, procs, client, data, folder, reports):
         self.procs, self.client, self.data, self.folder, self.spans, self.reports = procs, client, data, folder, {}, reports
         self.packages = 0  # packages that imports() has used
-        self.logged = None
 
     def run(self, name, function):
         self.prefix = re.sub(r"\W+", "_", name)
@@ -90,11 +90,10 @@ class Lab:
                                chunksize=chunksize, maxchunks=maxchunks, savemetrics=True, metadata_cache={})
         return run({f"{name}-{i}": {"files": {str(self.data.get(name, name)): "Events"}} for i, name in enumerate(files)}, processor_instance=instance)
 
+    @functools.cached_property
     def lines(self):
         """Lines of a log, the same number in all runs of the lab, that take half a second to sync."""
-        if self.logged is None:
-            self.logged = habits.lines_of(self.folder)
-        return self.logged
+        return habits.lines_of(self.folder)
 
     def map(self, function, *lists, **options):
         # A unique prefix: Dask keeps a group of tasks in its first span.
@@ -223,8 +222,8 @@ CASES = {
                   "pair", lambda lab: lab.coffea(more.Locks(0.8, False), 20_000), "distributed.Lock"),
     "gathers": ("pair", lambda lab: lab.map(work.noise, [25_000_000] * 16), {"large_results"},
                 "pair", lambda lab: lab.map(work.noise, [1000] * 16), "merge there"),
-    "syncs": ("pair", lambda lab: lab.coffea(habits.Logs(lab.folder, lab.lines()), 20_000), {"small_writes", "storage_wait"},
-              "pair", lambda lab: lab.coffea(habits.Logs(lab.folder, lab.lines(), True), 20_000), "sync"),
+    "syncs": ("pair", lambda lab: lab.coffea(habits.Logs(lab.folder, lab.lines), 20_000), {"small_writes", "storage_wait"},
+              "pair", lambda lab: lab.coffea(habits.Logs(lab.folder, lab.lines, True), 20_000), "sync"),
     "appends": ("pair", lambda lab: lab.coffea(habits.Appends(), 25_000), {"hot_line"},
                 "pair", lambda lab: lab.coffea(habits.Appends(True), 25_000), "np.append"),
     "iterates_over_all": ("pair", lambda lab: more.iterated(lab, True), {"baskets_reread"},

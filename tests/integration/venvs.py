@@ -73,10 +73,9 @@ def make_alone(place, version, wanted, mark, install):
         empty(python, place)
         if not version:
             packages_of(place).joinpath("base.pth").write_text(sysconfig.get_path("purelib") + "\n")
-        # Installed without byte code: imported modules write theirs, even if the environment forbids it.
-        packages_of(place).joinpath("keep_bytecode.pth").write_text("import sys; sys.dont_write_bytecode = False\n")
         import pip_install  # here: it is in scripts/, which workers do not have
 
+        pip_install.keep_bytecode(packages_of(place))
         (install or pip_install.install)(place / "bin" / "python", wanted)
         ready.write_text(mark)
     return place / "bin"
