@@ -5,23 +5,16 @@
 #include <limits.h>
 #include <string.h>
 
+#include "agent/py_memory.h"
 #include "fnv.h"
 
-#define LINE_TABLE_BYTES 65536u
 #define CODE_BYTES_LEAST 152u
-#define BYTES_SIZE 16u
-#define BYTES_DATA 32u
 #define TEXT_LENGTH 16u
 #define TEXT_STATE 32u
 #define WALKS 4
 #define MORE_WALKS 10 /* while fewer than SHORT frames are known to be right */
 #define SHORT 4	      /* frames: each thread of Dask's has more */
 #define PAGE 4096u
-
-static bool copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
-{
-	return at >= 4096 && p->read(p->arg, at, to, bytes) == bytes;
-}
 
 /* The layout of this interpreter; leaves minor 0 if there is none. */
 static bool find_layout(struct py_process *p)
@@ -37,33 +30,18 @@ bool py_stack_knows(struct py_process *p)
 	return p->layout.minor || find_layout(p);
 }
 
-static bool has_type(const struct py_process *p, uint64_t object, uint64_t type)
-{
-	uint64_t v;
-
-	return type && copy(p, object + PY_OBJECT_TYPE, &v, sizeof(v)) && v == type;
-}
-
-static uint64_t word(const uint8_t *from, unsigned int at)
-{
-	uint64_t v;
-
-	memcpy(&v, from + at, sizeof(v));
-	return v;
-}
-
 static uint64_t first_frame(const struct py_process *p, const struct py_layout *l, uint64_t state,
 			    uint32_t tid)
 {
 	uint64_t v, of = tid;
 
 	if (tid && l->member[PY_THREAD_TID] != PY_ABSENT &&
-	    (!copy(p, state + l->member[PY_THREAD_TID], &of, 8) || of != tid))
+	    (!py_copy(p, state + l->member[PY_THREAD_TID], &of, 8) || of != tid))
 		return 0;
-	if (!copy(p, state + l->member[PY_THREAD_FRAME], &v, sizeof(v)))
+	if (!py_copy(p, state + l->member[PY_THREAD_FRAME], &v, sizeof(v)))
 		return 0;
 	if (l->member[PY_CFRAME_FRAME] != PY_ABSENT &&
-	    !copy(p, v + l->member[PY_CFRAME_FRAME], &v, sizeof(v)))
+	    !py_copy(p, v + l->member[PY_CFRAME_FRAME], &v, sizeof(v)))
 		return 0;
 	return v;
 }
@@ -124,9 +102,9 @@ static bool read_frame(const struct py_process *p, const struct py_layout *l, st
 	if (read_paged(p, pages, at, bytes, sizeof(bytes)) < 80)
 		return false;
 	f->frame = at;
-	f->code = PY_CODE_OF(word(bytes, l->member[PY_FRAME_CODE]));
-	f->instruction = word(bytes, l->member[PY_FRAME_AT]);
-	*back = word(bytes, l->member[PY_FRAME_BACK]);
+	f->code = PY_CODE_OF(py_word(bytes, l->member[PY_FRAME_CODE]));
+	f->instruction = py_word(bytes, l->member[PY_FRAME_AT]);
+	*back = py_word(bytes, l->member[PY_FRAME_BACK]);
 	*skip = l->member[PY_FRAME_OWNER] != PY_ABSENT &&
 		bytes[l->member[PY_FRAME_OWNER]] >= PY_OWNED_BY_C;
 	if (l->member[PY_CODE_START] == PY_ABSENT) {
@@ -178,7 +156,7 @@ static bool read_codes(const struct py_process *p, const struct py_frame *frame,
 			    p->read(p->arg, at[i], code[i], PY_CODE_BYTES) < CODE_BYTES_LEAST)
 				return false;
 	for (size_t i = 0; i < n; i++)
-		if (!p->code_type || word(code[i], PY_OBJECT_TYPE) != p->code_type)
+		if (!p->code_type || py_word(code[i], PY_OBJECT_TYPE) != p->code_type)
 			return false;
 	return true;
 }
@@ -188,9 +166,9 @@ static uint32_t check_of(const struct py_layout *l, const uint8_t *code)
 	uint32_t first;
 
 	memcpy(&first, code + l->member[PY_CODE_FIRST], sizeof(first));
-	return py_code_check(word(code, l->member[PY_CODE_NAME]),
-			     word(code, l->member[PY_CODE_FILE]),
-			     word(code, l->member[PY_CODE_LINES]), first);
+	return py_code_check(py_word(code, l->member[PY_CODE_NAME]),
+			     py_word(code, l->member[PY_CODE_FILE]),
+			     py_word(code, l->member[PY_CODE_LINES]), first);
 }
 
 static uint64_t key_of(const struct py_frame *f)
@@ -274,12 +252,12 @@ bool py_gil_read(const struct py_process *p, uint64_t cond, struct py_gil *gil)
 	uint32_t locked;
 
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
-		if (!copy(p, cond - at[i], b, sizeof(b)) || !word(b, 0) ||
-		    word(b, 0) > INTERVAL_MOST_US)
+		if (!py_copy(p, cond - at[i], b, sizeof(b)) || !py_word(b, 0) ||
+		    py_word(b, 0) > INTERVAL_MOST_US)
 			continue;
 		memcpy(&locked, b + GIL_LOCKED, sizeof(locked));
-		gil->holder = word(b, GIL_HOLDER);
-		gil->switches = word(b, GIL_SWITCHES);
+		gil->holder = py_word(b, GIL_HOLDER);
+		gil->switches = py_word(b, GIL_SWITCHES);
 		return locked == 1 && gil->holder;
 	}
 	return false;
@@ -320,9 +298,9 @@ static bool read_text(const struct py_process *p, const struct py_layout *l, uin
 	size_t n, used = 0;
 	uint32_t state, kind;
 
-	if (!has_type(p, object, p->unicode_type) || !copy(p, object, head, 40))
+	if (!py_has_type(p, object, p->unicode_type) || !py_copy(p, object, head, 40))
 		return false;
-	length = word(head, TEXT_LENGTH);
+	length = py_word(head, TEXT_LENGTH);
 	memcpy(&state, head + TEXT_STATE, sizeof(state));
 	kind = state >> 2 & 7;
 	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
@@ -330,8 +308,8 @@ static bool read_text(const struct py_process *p, const struct py_layout *l, uin
 	n = length < size - 1 ? length : size - 1;
 	if (tail)
 		from = length - n;
-	if (n && !copy(p, object + (state >> 6 & 1 ? l->ascii : l->compact) + from * kind, data,
-		       n * kind))
+	if (n && !py_copy(p, object + (state >> 6 & 1 ? l->ascii : l->compact) + from * kind, data,
+			  n * kind))
 		return false;
 	for (size_t i = 0; i < n && used + 4 < size; i++) {
 		uint32_t c = 0;
@@ -343,12 +321,7 @@ static bool read_text(const struct py_process *p, const struct py_layout *l, uin
 	return true;
 }
 
-struct table {
-	uint8_t byte[LINE_TABLE_BYTES];
-	size_t n;
-};
-
-static unsigned int varint(const struct table *t, size_t *at)
+static unsigned int varint(const struct py_table *t, size_t *at)
 {
 	unsigned int v = 0, shift = 0, c = 0x40;
 
@@ -361,7 +334,7 @@ static unsigned int varint(const struct table *t, size_t *at)
 }
 
 /* One entry of co_linetable: the line, and how many bytes of code it covers. */
-static int64_t line_entry(const struct table *t, size_t *at, int64_t *line, uint64_t *bytes)
+static int64_t line_entry(const struct py_table *t, size_t *at, int64_t *line, uint64_t *bytes)
 {
 	unsigned int head = t->byte[(*at)++], kind = head >> 3 & 15, v;
 
@@ -382,7 +355,7 @@ static int64_t line_entry(const struct table *t, size_t *at, int64_t *line, uint
 	return *line;
 }
 
-static int64_t line_at(const struct table *t, int64_t line, uint64_t offset)
+static int64_t line_at(const struct py_table *t, int64_t line, uint64_t offset)
 {
 	uint64_t done = 0, bytes;
 
@@ -396,7 +369,7 @@ static int64_t line_at(const struct table *t, int64_t line, uint64_t offset)
 }
 
 /* 3.10: pairs of bytes of code and a step of lines. */
-static int64_t line_of_310(const struct table *t, int64_t line, uint64_t offset)
+static int64_t line_of_310(const struct py_table *t, int64_t line, uint64_t offset)
 {
 	uint64_t done = 0;
 
@@ -415,16 +388,14 @@ static int64_t line_of_310(const struct table *t, int64_t line, uint64_t offset)
 static int64_t line_of(const struct py_process *p, const struct py_layout *l, const uint8_t *code,
 		       const struct py_frame *f)
 {
-	static struct table t; /* one thread */
-	uint64_t object = word(code, l->member[PY_CODE_LINES]), n, start;
+	static struct py_table t; /* one thread */
+	uint64_t start;
 	int32_t first;
 
 	memcpy(&first, code + l->member[PY_CODE_FIRST], sizeof(first));
-	if (!has_type(p, object, p->bytes_type) || !copy(p, object + BYTES_SIZE, &n, sizeof(n)) ||
-	    n > sizeof(t.byte) || first < 0 || first > 1 << 28 ||
-	    (n && !copy(p, object + BYTES_DATA, t.byte, n)))
+	if (first < 0 || first > 1 << 28 ||
+	    !py_read_bytes(p, py_word(code, l->member[PY_CODE_LINES]), &t))
 		return 0;
-	t.n = n;
 	if (l->member[PY_CODE_START] == PY_ABSENT)
 		return line_of_310(&t, first, f->instruction * 2);
 	start = f->code + l->member[PY_CODE_START];
@@ -438,11 +409,12 @@ bool py_stack_name(const struct py_process *p, const struct py_frame *frame,
 	const struct py_layout *l = &p->layout;
 	int64_t at;
 
-	if (!l->minor || !has_type(p, frame->code, p->code_type) ||
+	if (!l->minor || !py_has_type(p, frame->code, p->code_type) ||
 	    p->read(p->arg, frame->code, code, sizeof(code)) < CODE_BYTES_LEAST ||
 	    check_of(l, code) != frame->check ||
-	    !read_text(p, l, word(code, l->member[PY_CODE_NAME]), function, PY_NAME_BYTES, false) ||
-	    !read_text(p, l, word(code, l->member[PY_CODE_FILE]), file, PY_FILE_BYTES, true))
+	    !read_text(p, l, py_word(code, l->member[PY_CODE_NAME]), function, PY_NAME_BYTES,
+		       false) ||
+	    !read_text(p, l, py_word(code, l->member[PY_CODE_FILE]), file, PY_FILE_BYTES, true))
 		return false;
 	at = line_of(p, l, code, frame);
 	*line = at > 0 && at < INT_MAX ? (int)at : 0;

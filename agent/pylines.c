@@ -177,10 +177,12 @@ static unsigned int class_of(struct pylines *l, struct pylines_thread *t,
 	return t->class;
 }
 
-/* Other locks do not store who holds them. */
-static bool is_for_mutex(unsigned int class, uint64_t word)
+/* Whether it can be known who holds what a call waits for. */
+static bool has_holder(unsigned int class, uint32_t call)
 {
-	return class == CREMA_T_lock_wait && crema_call_of(word) == CREMA_CALL_pthread_mutex_lock;
+	return class == CREMA_T_gil_wait ||
+	       (class == CREMA_T_lock_wait &&
+		(call == CREMA_CALL_pthread_mutex_lock || pylines_is_semaphore(call)));
 }
 
 static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task, uint64_t ns)
@@ -208,12 +210,13 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 	}
 	l->clocks = l->clocks && told;
 	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at);
-	if (class == CREMA_T_gil_wait || is_for_mutex(class, t->word))
+	if (has_holder(class, crema_call_of(t->word)))
 		pylines_waits(l, &(struct pylines_waiter){.object = crema_call_object(t->word),
 							  .ns = ns,
 							  .span = like.span,
 							  .thread = i,
-							  .wait = class});
+							  .wait = class,
+							  .call = crema_call_of(t->word)});
 	r = pylines_row(l, &like, python, tid, &cut);
 	t->row = r;
 	t->row_look = l->look;

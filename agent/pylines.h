@@ -14,7 +14,7 @@
  * For each thread that waits for the interpreter lock, the row of the stack that holds the lock
  * gets the time, if the lock has not changed hands between the samples of both threads
  * (pylines_holder.c). What holds it outside of tasks has a separate row, without samples. The
- * thread that owns a pthread mutex is known, too, for records of long waits.
+ * thread that owns a pthread mutex or a lock of Python's is known, too, for records of long waits.
  *
  * What tasks read and received is sampled by the byte, and each long wait is counted, by the shim
  * with the thread's stack; here these are added to the same rows (pylines_bytes.c), and so are the
@@ -26,8 +26,9 @@
 #ifndef CREMA_AGENT_PYLINES_H
 #define CREMA_AGENT_PYLINES_H
 
-#include "agent/pyline_table.h"
 #include "agent/outbox.h"
+#include "agent/py_lock.h"
+#include "agent/pyline_table.h"
 #include "common/view.h"
 
 #define PYLINES_HZ 100u
@@ -50,6 +51,15 @@ struct pylines_held {
 	uint32_t wait;	/* class: CREMA_T_gil_wait or CREMA_T_lock_wait */
 };
 
+/* The lock of Python's for which a thread waits. */
+struct pylines_lock {
+	uint64_t word, word_start; /* the call */
+	struct py_lock lock;
+	uint32_t holder;      /* index of its block + 1; 0: not found */
+	uint64_t search_look; /* the sample in which it is searched for again */
+	uint64_t looks;	      /* from that search to the next one */
+};
+
 /* State of one thread block's thread. */
 struct pylines_thread {
 	uint32_t tid; /* 0: none */
@@ -63,15 +73,18 @@ struct pylines_thread {
 	uint64_t row_look;
 	struct pylines_held held[PYLINES_HELD];
 	uint32_t held_next;
+	struct pylines_lock lock;
 };
 
-/* A thread that waits for the interpreter lock or for a pthread mutex, and who held it then. */
+/* A thread that waits for the interpreter lock, a pthread mutex or a lock of Python's, and who held
+ * it then. */
 struct pylines_waiter {
-	uint64_t object, ns;   /* object: the condition variable, or the mutex */
-	struct py_gil gil;     /* of a mutex only the holder */
+	uint64_t object, ns;   /* object: the condition variable, the mutex, or the semaphore */
+	struct py_gil gil;     /* of other locks only the holder */
 	uint32_t span, thread; /* thread: index of its block */
 	uint32_t wait;	       /* class */
-	uint32_t owner;	       /* of a mutex: tid */
+	uint32_t call;	       /* CREMA_CALL_... */
+	uint32_t owner;	       /* tid; 0: of the interpreter lock, or unknown */
 };
 
 struct pylines {
@@ -109,7 +122,9 @@ void pylines_look(struct pylines *l, uint64_t mono_ns);
 /* Part of a sample: the row of the thread's stack, and whether inner frames are missing. */
 struct pyline_row *pylines_row(struct pylines *l, struct pyline_row *like, uint64_t python,
 			       uint32_t tid, bool *cut);
-/* The same: a thread waits; and once all threads were sampled. */
+/* A call that waits for a semaphore, as Python's locks do. */
+bool pylines_is_semaphore(uint32_t call);
+/* Part of a sample: a thread waits; and once all threads were sampled. */
 void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter);
 void pylines_blame(struct pylines *l);
 /* The waits of one class of a thread in some time. */

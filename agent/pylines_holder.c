@@ -2,6 +2,7 @@
 /* pylines_holder.c - which stack holds a lock while threads of tasks wait for it. */
 #include "agent/pylines.h"
 #include "common/clock.h"
+#include "contract/calls.h"
 
 /* glibc's pthread_mutex_t on every 64-bit machine: int lock; unsigned count; int owner. The owner
  * is stored after the lock was taken and cleared before it is released. Its thread's tid; 0: none.
@@ -15,27 +16,119 @@ static uint32_t mutex_owner(const struct pylines *l, uint64_t mutex)
 	return head[0] ? head[2] : 0;
 }
 
-/* The thread's PyThreadState. 0: it has ended, or is not known. */
-static uint64_t python_of(const struct pylines *l, uint32_t tid)
+/* Blocks of threads that may hold a lock: NULL, or with the thread's state in *python. */
+static const struct crema_thread *thread_of(const struct pylines *l, uint32_t i, uint64_t *python)
 {
-	for (uint32_t i = 0; tid && i < CREMA_SHM_THREADS; i++) {
-		const struct crema_thread *t = &l->view->shm->thread[i];
+	const struct crema_thread *t = &l->view->shm->thread[i];
 
-		if (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 1 &&
-		    __atomic_load_n(&t->tid, __ATOMIC_RELAXED) == tid)
-			return __atomic_load_n(&t->python, __ATOMIC_RELAXED);
-	}
-	return 0;
+	*python = __atomic_load_n(&t->python, __ATOMIC_RELAXED);
+	return __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == 1 && *python ? t : NULL;
 }
 
-/* Who holds it now; false: unknown. */
-static bool read_holder(const struct pylines *l, struct pylines_waiter *w)
+static void is_held_by(struct pylines_waiter *w, const struct crema_thread *t, uint64_t python)
+{
+	w->owner = __atomic_load_n(&t->tid, __ATOMIC_RELAXED);
+	w->gil = (struct py_gil){.holder = python};
+}
+
+static void read_mutex(const struct pylines *l, struct pylines_waiter *w)
+{
+	uint32_t tid = mutex_owner(l, w->object);
+	const struct crema_thread *t;
+	uint64_t python;
+
+	for (uint32_t i = 0; tid && i < CREMA_SHM_THREADS; i++) {
+		t = thread_of(l, i, &python);
+		if (!t || __atomic_load_n(&t->tid, __ATOMIC_RELAXED) != tid)
+			continue;
+		is_held_by(w, t, python);
+		return;
+	}
+}
+
+bool pylines_is_semaphore(uint32_t call)
+{
+	return call == CREMA_CALL_sem_wait || call == CREMA_CALL_sem_timedwait ||
+	       call == CREMA_CALL_sem_clockwait;
+}
+
+static bool holds(struct pylines *l, uint32_t i, const struct py_lock *lock, uint64_t owner,
+		  struct pylines_waiter *w)
+{
+	struct py_frame frame[PY_FRAMES];
+	const struct crema_thread *t;
+	size_t n, whole;
+	uint64_t python;
+
+	t = thread_of(l, i, &python);
+	if (!t)
+		return false;
+	if (lock->stores_owner) {
+		if (py_thread_ident(&l->process, python) != owner)
+			return false;
+	} else {
+		/* A thread whose inner frames change does not wait for a condition. */
+		n = py_stack_sample(&l->process, python, __atomic_load_n(&t->tid, __ATOMIC_RELAXED),
+				    frame, &whole);
+		if (!py_lock_is_within(&l->process, lock, frame, n))
+			return false;
+	}
+	is_held_by(w, t, python);
+	return true;
+}
+
+/* The lock of a wait that was not seen before. */
+static void begin_wait(struct pylines *l, struct pylines_lock *at, const struct pylines_waiter *w)
+{
+	const struct pylines_thread *t = &l->thread[w->thread];
+	struct py_frame frame[PY_FRAMES];
+	uint64_t python;
+	size_t whole;
+
+	*at = (struct pylines_lock){.word = t->word, .word_start = t->word_start, .looks = 1};
+	if (!thread_of(l, w->thread, &python) ||
+	    !py_stack_sample(&l->process, python, t->tid, frame, &whole) ||
+	    !py_lock_of(&l->process, w->object, frame, &at->lock))
+		at->lock.object = 0;
+}
+
+/* All threads' stacks are read to find a Lock's holder, but not in each sample. */
+static bool read_lock(struct pylines *l, struct pylines_waiter *w)
+{
+	struct pylines_lock *at = &l->thread[w->thread].lock;
+	uint64_t owner;
+
+	w->owner = 0;
+	w->gil = (struct py_gil){.holder = 0};
+	if (at->word != l->thread[w->thread].word ||
+	    at->word_start != l->thread[w->thread].word_start)
+		begin_wait(l, at, w);
+	if (!at->lock.object)
+		return false;
+	owner = py_lock_owner(&l->process, &at->lock);
+	if (at->holder && holds(l, at->holder - 1, &at->lock, owner, w))
+		return true;
+	at->holder = 0;
+	if (at->lock.stores_owner ? !owner : l->look < at->search_look)
+		return at->lock.stores_owner;
+	for (uint32_t i = 0; i < CREMA_SHM_THREADS && !at->holder; i++)
+		at->holder = holds(l, i, &at->lock, owner, w) ? i + 1 : 0;
+	at->looks = at->holder ? 1 : 2 * at->looks;
+	at->search_look = l->look + at->looks;
+	return true;
+}
+
+/* Who holds it now; false: this sample cannot tell, and does not count. */
+static bool read_holder(struct pylines *l, struct pylines_waiter *w)
 {
 	if (w->wait == CREMA_T_gil_wait)
 		return py_gil_read(&l->process, w->object, &w->gil);
-	w->owner = mutex_owner(l, w->object);
-	w->gil = (struct py_gil){.holder = python_of(l, w->owner)};
-	return true; /* the sample counts, with or without a holder */
+	if (pylines_is_semaphore(w->call))
+		return read_lock(l, w);
+	w->owner = 0;
+	w->gil = (struct py_gil){.holder = 0};
+	read_mutex(l, w);
+	return true;
 }
 
 void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter)
@@ -71,7 +164,7 @@ static struct pyline_row *row_of(struct pylines *l, const struct pylines_waiter 
 	return pylines_row(l, &like, w->gil.holder, w->owner, &cut);
 }
 
-static bool is_still_held(const struct pylines *l, const struct pylines_waiter *w)
+static bool is_still_held(struct pylines *l, const struct pylines_waiter *w)
 {
 	struct pylines_waiter now = *w;
 

@@ -27,15 +27,18 @@ enum py_member {
 	PY_THREAD_FRAME,
 	PY_CFRAME_FRAME, /* the frame is one step further; PY_ABSENT: it is not */
 	PY_THREAD_TID,
+	PY_THREAD_IDENT, /* what pthread_self() is */
 	PY_FRAME_BACK,
 	PY_FRAME_CODE,
 	PY_FRAME_AT,
 	PY_FRAME_OWNER,
+	PY_FRAME_SLOTS, /* its variables, and then its stack of values */
 	PY_CODE_FILE,
 	PY_CODE_NAME,
 	PY_CODE_LINES,
 	PY_CODE_FIRST,
 	PY_CODE_START,
+	PY_CODE_SLOTS, /* the tuple of its variables' names */
 	PY_MEMBERS
 };
 
@@ -48,9 +51,9 @@ struct py_layout {
 
 static inline uint64_t py_layout_limit(int member)
 {
-	return member == PY_THREAD_FRAME || member == PY_THREAD_TID  ? 4096
-	       : member >= PY_FRAME_BACK && member <= PY_FRAME_OWNER ? PY_FRAME_BYTES - 8
-								     : PY_CODE_BYTES - 8;
+	return member <= PY_THREAD_IDENT  ? 4096
+	       : member <= PY_FRAME_SLOTS ? PY_FRAME_BYTES - 8
+					  : PY_CODE_BYTES - 8;
 }
 
 /* Replaces positions in _PyRuntime by the offsets that it has there. */

@@ -53,7 +53,8 @@ static void say_share(struct draft *d, const struct share *s, const char *did, c
 /* CPython's own wait functions: their names say nothing about the cause. */
 static bool is_interpreter(const struct blocking_row *row)
 {
-	static const char *const names[] = {"take_gil", "PyThread_acquire_lock_timed"};
+	static const char *const names[] = {"take_gil", "PyThread_acquire_lock_timed",
+					    "_PySemaphore_Wait"};
 
 	for (size_t i = 0; row->frames && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(row->frame[0], names[i]))
@@ -65,9 +66,8 @@ static bool is_interpreter(const struct blocking_row *row)
 static const struct blocking_row *site_of(const struct report *r, unsigned int id)
 {
 	const struct blocking_row *row;
-	size_t i;
 
-	for (i = 0; r->blocking && i < r->blocking->rows.n; i++) {
+	for (size_t i = 0; r->blocking && i < r->blocking->rows.n; i++) {
 		row = r->blocking->rows.v[i];
 		if (is_interpreter(row))
 			continue;
@@ -249,7 +249,7 @@ enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 					     : " for locks other than the interpreter's");
 	say_site(r, d, CREMA_T_lock_wait);
 	draft_line(d, r, CREMA_T_lock_wait);
-	draft_holder(d, site_of(r, CREMA_T_lock_wait));
+	draft_holder(d, blocking_longest(r->blocking, CREMA_T_lock_wait));
 	if (waits_for_programs(r, s.s))
 		draft_advise(d, "%s", FEWER_PROGRAMS);
 	else if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)

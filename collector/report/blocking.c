@@ -293,6 +293,20 @@ void blocking_cells(const struct blocking_row *r, cell_put put, void *arg)
 	put_holder(r, put, arg);
 }
 
+const struct blocking_row *blocking_longest(const struct blocking *b, enum crema_time_id wait)
+{
+	const struct blocking_row *longest = NULL;
+
+	for (size_t i = 0; b && i < b->rows.n; i++) {
+		const struct blocking_row *r = b->rows.v[i];
+
+		if (r->wait == wait &&
+		    (!longest || r->waits.longest_ns > longest->waits.longest_ns))
+			longest = r;
+	}
+	return longest;
+}
+
 void blocking_json(struct blocking *b, const struct run *run, struct json *j)
 {
 	const struct blocking_row *r;

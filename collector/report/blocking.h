@@ -43,6 +43,8 @@ struct blocking {
 
 int blocking_gather(struct blocking *b, const struct run *run);
 void blocking_release(struct blocking *b);
+/* The call site of the longest wait of a class; NULL: none. b: NULL if there is no record. */
+const struct blocking_row *blocking_longest(const struct blocking *b, enum crema_time_id wait);
 void blocking_json(struct blocking *b, const struct run *run, struct json *j);
 /* Parts of a row: "lock", "gil"; its places; the whole stack, as the member `name`. */
 const char *blocking_wait(const struct blocking_row *r);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/py_stack.h"
+#include "agent/py_lock.h"
 #include "tests/fuzz/fuzz.h"
 
 #define MEMORY 65536u
@@ -21,6 +21,19 @@ static size_t take(void *memory, uint64_t address, void *to, size_t bytes)
 		((uint8_t *)to)[i] = ((const uint8_t *)memory)[(address + i) % MEMORY];
 	/* Sometimes a page ends earlier than that. */
 	return address % 251 == 0 ? bytes / 2 : bytes;
+}
+
+/* With the semaphore and the lock anywhere. */
+static void find_locks(struct py_process *p, const struct py_frame *frame, size_t frames,
+		       uint8_t seed)
+{
+	struct py_lock lock = {.object = seed * UINT64_C(263), .type = seed};
+
+	for (size_t i = 0; i < frames; i++)
+		py_lock_of(p, seed * UINT64_C(4099), &frame[i], &lock);
+	py_lock_is_within(p, &lock, frame, frames);
+	py_lock_owner(p, &lock);
+	py_thread_ident(p, 2 * RUNTIME);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -49,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			abort();
 	if (runtime_reads > 1) /* once for all frames */
 		abort();
+	find_locks(&p, frame, frames, data[0]);
 	/* With any address, too: a frame may be gone by then. */
 	frame[0].code = data[0] * UINT64_C(257);
 	py_stack_name(&p, &frame[0], function, file, &line);

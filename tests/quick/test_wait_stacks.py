@@ -2,6 +2,7 @@
 this machine. The sums by line are compared with the exact numbers of long waits and with the tasks' own."""
 
 import json
+import os
 import re
 
 import pytest
@@ -11,7 +12,7 @@ from test_lines import VERSIONS, job, marked, python_of, report
 JOB = test_lines.HERE / "waits_job.py"
 LINES = marked(JOB)
 NAMES = {number: name for name, number in LINES.items()}
-UNIT = 0.12
+UNIT, TIMES = 0.12, int(os.environ.get("TIMES", 1))
 # line: class, number of waits, thread, the task that it is in
 EXPECTED = {"silent": ("network", 3, "own", "receives"), "locked": ("lock", 2, "own", "locked"), "asleep": ("sleep", 4, "own", "asleep"),
             "piped": ("lock", 1, "own", "reads"), "library": ("lock", 1, "own", "in_library"), "result": ("lock", 1, "own", "pooled"),
@@ -111,13 +112,35 @@ def test_who_held_a_mutex(tmp_path, version):
     """In each of 12 waits, by as many tasks."""
     run = made_by(tmp_path, version, 0.3, ["mutexes"])
     rows = [row for row in run["blocking"] if row["wait"] == "lock" and name_of(row["line"]) == "mutex"]
-    assert [row["count"] for row in rows] == [1] * 12
+    assert [row["count"] for row in rows] == [1] * 3 * int(os.environ.get("TIMES", 4))
     for row in rows:
         assert name_of(row["longest_holder"]) == "holding" and row["longest_holder"] == row["longest_holder_frames"][-1]
         assert row["longest_samples"] >= row["longest_holder_samples"] >= 0.5 * row["longest_samples"] > 0
     finding = next(f for f in run["made"]["findings"] if f["id"] == "lock_wait")
     evidence = {e["name"]: e["value"] for e in finding["evidence"]}
     assert f"held at '{JOB.name}:{LINES['holding']} " in finding["sentence"] and evidence["holder_line_file"] == str(JOB)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_held_a_lock_of_pythons(tmp_path, version):
+    """Who is in a `with` of it, and who owns an RLock."""
+    run = made_by(tmp_path, version, 0.4, ["python_locks"])
+    rows = [row for row in run["blocking"] if row["wait"] == "lock" and row["prefix"].startswith("wanting_")]
+    kinds = ["wanting_condition", "wanting_recursive", "wanting_recursive", "wanting_with", "wanting_with"]
+    assert sorted((row["prefix"].rstrip("0123456789"), row["count"]) for row in rows) == [(kind, 1) for kind in sorted(kinds * TIMES)]
+    for row in rows:
+        assert name_of(row["longest_holder"]) == "in_with" and row["longest_holder"] in row["longest_holder_frames"], row
+        assert row["longest_samples"] >= row["longest_holder_samples"] >= 0.5 * row["longest_samples"] > 0, row
+    finding = next(f for f in run["made"]["findings"] if f["id"] == "lock_wait")
+    assert f"held at '{JOB.name}:{LINES['in_with']} " in finding["sentence"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("job", ["unnamed", "notified"])
+def test_a_lock_of_pythons_that_anybody_may_hold(tmp_path, version, job):
+    """Its holder only called acquire(), and a thread that waits for a condition in its `with` has released it."""
+    row, = [row for row in made_by(tmp_path, version, 0.4, [job])["blocking"] if row["wait"] == "lock" and row["prefix"].startswith("wanting")]
+    assert row["longest_holder"] is row["longest_holder_samples"] is row["longest_holder_frames"] is None
 
 
 def test_a_mutex_whose_holder_moves(tmp_path):

@@ -135,6 +135,79 @@ def mutexes():
         in_two_tasks(holding, wanting)
 
 
+@contextlib.contextmanager
+def acquired(lock):
+    lock.acquire()
+    yield
+    lock.release()
+
+
+def taken(lock):
+    return lock  # for a `with` of the lock itself
+
+
+def in_turn(name, wanted, hold, want, pause=time.sleep):
+    def holding(held):
+        with unrelated, contextlib.suppress(KeyError), hold(wanted):
+            for _ in range(2):
+                with unrelated_too:
+                    held.set()
+                    pause(unit / 2)  # LINE in_with
+        with unrelated:
+            time.sleep(unit / 4)  # LINE after_with
+
+    def wanting():
+        with want(wanted):  # LINE with
+            pass
+
+    unrelated, unrelated_too = threading.Lock(), threading.RLock()
+    wanting.__name__ = f"wanting_{name}"
+    in_two_tasks(holding, wanting)
+
+
+def python_locks():
+    """The same with locks of Python's: each is taken in another way."""
+    for _ in range(int(os.environ.get("TIMES", 1))):
+        in_turn("with", threading.Lock(), taken, taken)
+        in_turn("with", threading.Lock(), taken, acquired, pause=threading.Event().wait)
+        in_turn("recursive", threading.RLock(), taken, acquired)
+        in_turn("recursive", threading.RLock(), acquired, taken)
+        in_turn("condition", threading.Condition(), taken, taken)
+
+
+def unnamed():
+    in_turn("unnamed", threading.Lock(), acquired, taken)
+
+
+def notified():
+    """While one thread waits in `wait` within its `with`, another holds the lock."""
+    lock = threading.Lock()
+    condition, waits = threading.Condition(lock), threading.Event()
+
+    def waiting():
+        with lock:
+            waits.set()
+            condition.wait()
+
+    waiter = threading.Thread(target=worker.run, args=("waiting-1", waiting))
+    waiter.start()
+    waits.wait()
+
+    def holding(held):
+        lock.acquire()
+        held.set()
+        time.sleep(unit)
+        condition.notify()
+        lock.release()
+
+    def wanting():
+        with lock:
+            pass
+
+    in_two_tasks(holding, wanting)
+    waiter.join()
+
+
 def moving():
     mutex = Mutex()
 
@@ -194,7 +267,7 @@ worker = small_worker.Worker()
 worker.start_unsafe()
 time.sleep(0.5)  # its agent reads this process in that time
 for task in [globals()[name] for name in sys.argv[2:]] or (receives, locked, asleep, reads, in_library, pooled, wants_gil):
-    if task in (mutexes, moving, orphaned):
+    if task in (mutexes, python_locks, unnamed, notified, moving, orphaned):
         worker.run("warm-1", lambda: time.sleep(1))  # samples follow each other from then on
         task()
     else:
