@@ -77,9 +77,25 @@ class Lab:
         return found[0]["id"] if found else None
 
     def advised(self, name, what):
-        """A number from the run's first finding."""
+        """A number from the run's findings."""
         report = jobs.settled(self.procs, lambda r: r["findings"], run=self.spans[name])
-        return int(next(e["value"] for e in report["findings"][0]["evidence"] if e["name"] == what))
+        for finding in report["findings"]:
+            for evidence in finding["evidence"]:
+                if evidence["name"] == what:
+                    return int(evidence["value"])
+        raise LookupError(f"no finding of {name} has {what}")
+
+    def run_advised(self, name, function, tries=4):
+        """Repeats the bad run while it does not advise what this one needs, as other processes used the cores."""
+        for left in reversed(range(tries)):
+            try:
+                return self.run(name, function)
+            except LookupError:
+                if not left:
+                    raise
+            bad = name.removesuffix(ADVISED)
+            del self.spans[bad]
+            self.run(bad, CASES[bad][1])
 
     def coffea(self, instance, chunksize, files=("zstd",), maxchunks=None, retries=0):
         from coffea import processor
@@ -149,6 +165,7 @@ def imports(lab, more):
 
 
 JETS = ("Jet", "Muon", "Electron")
+ADVISED = ", advice tried"
 
 # name: (cluster, bad, its cause, the cluster for the same with the advice applied, that function, the advice)
 CASES = {

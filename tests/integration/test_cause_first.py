@@ -37,7 +37,7 @@ def runs_of(where):
         if place == where:
             yield name, bad
         if good and then == where:
-            yield f"{name}, advice tried", good
+            yield name + cause_cases.ADVISED, good
 
 
 def warm(lab):
@@ -74,7 +74,7 @@ def reports(request, tmp_path_factory, homes, data):
                         if place == where:
                             lab.run_healthy(name, function)
                     for name, function in runs_of(where):
-                        lab.run(name, function)
+                        lab.run_advised(name, function)
                     lab.read()
                     lab.run_again(runs_of(where))
     finally:
@@ -107,7 +107,7 @@ def test_no_warning_on_a_healthy_run(reports, name):
 
 @pytest.mark.parametrize("name", [n for n, c in CASES.items() if c[4]])
 def test_the_advice_removes_the_cause(reports, name):
-    found = [f for f in reports[f"{name}, advice tried"]["findings"] if f["severity"] != "note"]
+    found = [f for f in reports[name + cause_cases.ADVISED]["findings"] if f["severity"] != "note"]
     assert not found or found[0]["id"] not in CASES[name][2], found[0]["sentence"]
 
 
