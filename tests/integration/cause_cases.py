@@ -26,7 +26,7 @@ def table(reports):
     lines = ["| bad analysis | first finding | wall time | costs | gain promised | wall time with the advice |", "|---|---|---|---|---|---|"]
     for name, case in CASES.items():
         first = reports[name]["findings"][0]
-        then = reports.get(f"{name}, advice tried")
+        then = reports.get(name + ADVISED)
         cost, gain = (f"{v:.1f} s" if v is not None else "unknown" for v in (first["cost_seconds"], first["gain_seconds"]))
         if first["cost_at_least"]:
             cost = f"at least {cost}" if first["cost_seconds"] >= 0.05 else "unknown"

@@ -185,6 +185,25 @@ def test_pelican(web, cell):
         assert requests[2] == answers.answers and all(requests) and origin.down_bytes < 2 * SIZES["big.bin"] < cache.down_bytes
 
 
+def test_zarr(web, cell):
+    """Its metadata and chunks, some of them asked for at once, in turn and by two tasks at once."""
+    from relay import Relay
+
+    web.client.submit(web_jobs.zarr_write, str(web.server.home.parent / "files"), [3, 7], pure=False).result()
+    with Relay(web.server.port) as a, Relay(web.server.port) as b:
+        urls, seen = [f"http://127.0.0.1:{relay.port}/zarr{i}/array{n}.zarr" for i, (relay, n) in enumerate(((a, 3), (b, 7)))], [(0, 0)]
+        calls = [(web_jobs.zarr_reads, [url] * 2) for url in urls]
+        _, rows, _ = web.run("zarrturn", calls, between=lambda: seen.append(tuple(map(sum, zip(passed(a), passed(b))))))
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"Zarr 3 over fsspec, task {i + 1} of 2 in turn", difference(seen[i + 1], seen[i]), row)
+        before = passed(a), passed(b)
+        _, rows, report = web.run("zarronce", calls, in_turn=False)
+        for i, (relay, row) in enumerate(zip((a, b), rows)):
+            check_bytes(cell, f"Zarr 3 over fsspec, task {i + 1} of 2 at once", difference(passed(relay), before[i]), row)
+            (served,) = served_by(report, relay)
+            assert served["requests"] == web.server.of(f"/zarr{i}/")[0] / 2 >= 2 * (1 + (3, 7)[i])
+
+
 # --- S3
 
 @pytest.fixture(scope="module")

@@ -177,6 +177,24 @@ def pelican_reads(federation, paths, direct=False):
     return sum(len(files.cat_file(path)) for path in paths)
 
 
+def zarr_write(folder, numbers):
+    """Arrays in Zarr's format 3, and how many chunks each has."""
+    import numpy
+    import zarr
+
+    for n in numbers:
+        array = zarr.create_array(f"{folder}/array{n}.zarr", shape=(n * 50_000,), chunks=(50_000,), dtype="float64")
+        array[:] = numpy.random.default_rng(n).normal(size=n * 50_000)
+    return sorted(len(list(glob.iglob(f"{folder}/array{n}.zarr/c/*"))) for n in numbers)
+
+
+def zarr_reads(urls):
+    """Over fsspec, whose loop and session all tasks of the process share."""
+    import zarr
+
+    return sum(float(zarr.open_array(url, mode="r")[:].sum()) for url in urls)
+
+
 def s3_reads(endpoint, paths):
     import s3fs
 
