@@ -5,11 +5,13 @@
 #include "agent/py_memory.h"
 
 /* Offsets in objects, the same in CPython 3.10 to 3.15. */
-#define LOCK_WORD 16u  /* to 3.13 the address of a semaphore, then a PyMutex */
+#define LOCK_WORD 16u /* to 3.13 the address of a semaphore, then a PyMutex */
 #define RLOCK_OWNER 24u
 #define TYPE_NAME 24u
 #define TUPLE_SIZE 16u
-#define METHOD_DEF 16u /* of a bound builtin method: its PyMethodDef, which begins with the name */
+#define METHOD_DEF                                                                                 \
+	16u /* of a bound builtin method: its PyMethodDef, which begins with the name              \
+	     */
 #define METHOD_SELF 24u
 #define DESCRIPTOR_TYPE 16u
 #define DESCRIPTOR_DEF 40u
@@ -53,9 +55,8 @@ static bool read_lock(const struct py_process *p, uint64_t object, struct py_loc
 	if (!py_copy(p, object + PY_OBJECT_TYPE, &type, sizeof(type)) ||
 	    !py_copy(p, type + TYPE_NAME, &name, sizeof(name)))
 		return false;
-	*lock = (struct py_lock){.object = object,
-				 .type = type,
-				 .stores_owner = is_text(p, name, "_thread.RLock")};
+	*lock = (struct py_lock){
+		.object = object, .type = type, .stores_owner = is_text(p, name, "_thread.RLock")};
 	return lock->stores_owner || is_text(p, name, "_thread.lock");
 }
 
@@ -87,7 +88,8 @@ static size_t read_values(const struct py_process *p, const struct py_frame *f, 
 	if (before == LOCALS_MOST)
 		return 0;
 	return p->read(p->arg, f->frame + p->layout.member[PY_FRAME_SLOTS] + 8 * before, value,
-		       8 * n) / 8;
+		       8 * n) /
+	       8;
 }
 
 /* The call has the lock, or a method bound to it, among its frame's values, which may have others
@@ -120,8 +122,7 @@ uint64_t py_lock_owner(const struct py_process *p, const struct py_lock *lock)
 {
 	uint64_t owner;
 
-	if (!lock->stores_owner ||
-	    !py_copy(p, lock->object + RLOCK_OWNER, &owner, sizeof(owner)))
+	if (!lock->stores_owner || !py_copy(p, lock->object + RLOCK_OWNER, &owner, sizeof(owner)))
 		return 0;
 	return owner;
 }
@@ -211,8 +212,8 @@ static bool is_in_with(const struct py_process *p, const struct py_lock *lock,
 		       const struct py_frame *f)
 {
 	uint64_t value[SLOTS];
-	uint64_t depth = p->layout.member[PY_CODE_START] == PY_ABSENT ? depth_of_310(p, f)
-								      : depth_of(p, f);
+	uint64_t depth =
+		p->layout.member[PY_CODE_START] == PY_ABSENT ? depth_of_310(p, f) : depth_of(p, f);
 	size_t n = depth ? read_values(p, f, depth, value) : 0;
 
 	for (size_t i = 0; i < n; i++)

@@ -321,6 +321,7 @@ struct segment { /* of the journal, by age */
 
 struct torn_file {
 	const char *name;
+	bool journal; /* it is one of several directories */
 	uint64_t bytes_skipped;
 	bool truncated, no_header, newer;
 	int error; /* -errno: unreadable */
@@ -375,6 +376,8 @@ struct model {
 	uint64_t below_ns;	 /* segments created before this are gone; of the latest folder */
 	const char *dir;	 /* being read; the caller's text */
 	bool several;		 /* it is one of several */
+	bool pass_over;		 /* set it before reading: see model_read_dirs() */
+	size_t missing;		 /* directories that were passed over */
 	size_t dropped_attempts; /* skipped, of dropped runs */
 	ARRAY(struct segment) segments; /* those that were read */
 	uint16_t segment; /* being read, as an index; UINT16_MAX stands for all above it */
@@ -408,7 +411,9 @@ void model_drop_attempts(struct model *m);
  */
 int model_read_dir(struct model *m, const char *dir);
 /* The same for `dir` and `more` (NULL-terminated, or NULL) as one: the journals of several
- * collectors. A record that several of them have counts once. m->dir: the one read last. */
+ * collectors. A record that several of them have counts once. m->dir: the one read last. With
+ * m->pass_over those that cannot be read are in m->torn, and the others are read; it fails if none
+ * can be. */
 int model_read_dirs(struct model *m, const char *dir, const char *const *more);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0: ignore the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);

@@ -160,14 +160,38 @@ static int read_all(struct model *m, const char *dir)
 	return 0;
 }
 
+/* One of several directories that could not be read: 0 if the others are still to be read. */
+static int pass_over(struct model *m, int rc)
+{
+	struct torn_file *t;
+
+	if (!m->pass_over || !m->several || m->error || rc == -ENOMEM || rc == -ESTALE)
+		return rc;
+	t = ARRAY_NEW(&m->torn);
+	if (!t)
+		return -ENOMEM;
+	t->name = m->dir;
+	t->journal = true;
+	t->error = rc;
+	m->missing++;
+	return 0;
+}
+
 static int read_dirs(struct model *m, const char *dir, const char *const *more)
 {
-	int rc;
+	size_t dirs = 1;
+	int rc, failed = 0;
 
 	m->several = more && *more;
 	rc = read_all(m, dir);
-	for (; !rc && more && *more; more++)
-		rc = read_all(m, *more);
+	for (;; dirs++) {
+		failed = rc ? rc : failed;
+		rc = rc ? pass_over(m, rc) : 0;
+		if (rc || !more || !*more)
+			break;
+		rc = read_all(m, *more++);
+	}
+	rc = !rc && m->missing == dirs ? failed : rc;
 	m->segment = 0;
 	return rc ? rc : (int)(m->files_read > INT_MAX ? INT_MAX : m->files_read);
 }
@@ -175,12 +199,14 @@ static int read_dirs(struct model *m, const char *dir, const char *const *more)
 int model_read_dirs(struct model *m, const char *dir, const char *const *more)
 {
 	struct selection *selection = m->selection;
+	bool over = m->pass_over;
 	int rc, tries = READ_TRIES;
 
 	while ((rc = read_dirs(m, dir, more)) == -ESTALE && --tries) {
 		model_release(m);
 		model_init(m);
 		m->selection = selection;
+		m->pass_over = over;
 		if (selection)
 			selection_restart(selection);
 	}

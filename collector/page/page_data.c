@@ -338,7 +338,7 @@ static void put_completeness(const struct report *r, struct json *j)
 	report_losses_json(r, j);
 	emit_value(j, "records_bad", value_uint(m->records_bad));
 	emit_value(j, "files_read", value_uint(m->files_read));
-	emit_value(j, "files_torn", value_uint(m->torn.n));
+	emit_value(j, "files_torn", value_uint(m->torn.n - m->missing));
 	emit_value(j, "tasks_cpu_seconds", r->balance.tasks.cpu_seconds);
 	emit_value(j, "unattributed_cpu_seconds", r->balance.unattributed.cpu_seconds);
 	emit_value(j, "unseen_cpu_seconds", r->balance.unseen.cpu_seconds);

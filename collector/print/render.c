@@ -237,7 +237,8 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 				     .more = req->more,
 				     .now_ns = req->now_ns,
 				     .whole_bytes = req->whole_bytes,
-				     .by_totals = true};
+				     .by_totals = true,
+				     .pass_over = req->pass_over};
 	int rc;
 
 	if (req->client_start > 0) {

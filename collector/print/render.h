@@ -52,6 +52,7 @@ struct report_request {
 	const char *run;	 /* NULL or "last", else an id or name */
 	uint64_t whole_bytes; /* smaller journals are read whole (runs/read_runs.h); 0: default */
 	bool usual_dir;	      /* the user named no directory */
+	bool pass_over;	      /* leaves out what cannot be read of several journals, with a note */
 	bool list;	      /* list all runs instead of one */
 	bool json;
 	bool all_metrics;   /* each metric by its name instead of the tables */

@@ -264,6 +264,8 @@ static void gather_workers(struct report *r)
 		if (!r->silent++ || w->last < r->silent_since)
 			r->silent_since = w->last;
 	}
+	if (r->run->model->missing) /* what it has may fill the gaps */
+		r->records_lost = value_null();
 }
 
 static double number(struct value v)

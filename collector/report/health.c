@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "collector/report/report.h"
+#include "common/log.h"
 
 static void put_part(struct json *j, const char *name, const struct part *p, bool counters)
 {
@@ -386,6 +387,13 @@ void report_notes(const struct report *r, void (*say)(void *arg, const char *lin
 	note_dask(r, say, arg);
 	for (i = 0; i < m->torn.n; i++) {
 		t = &m->torn.v[i];
+		if (t->journal) {
+			snprintf(line, sizeof(line),
+				 "%s: cannot be read (%s), and what it has is not in this report",
+				 t->name, log_error(t->error));
+			say(arg, line);
+			continue;
+		}
 		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
 			 t->error	? "cannot be read"
 			 : t->newer	? "was written by a newer crema"

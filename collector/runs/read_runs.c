@@ -139,7 +139,9 @@ static int survey(struct selection *s, const struct runs_source *source, const c
 	model_init(&m);
 	m.selection = s;
 	rc = runs_survey(&m, &runs,
-			 &(struct runs_source){.dir = source->dir, .more = source->more});
+			 &(struct runs_source){.dir = source->dir,
+					       .more = source->more,
+					       .pass_over = source->pass_over});
 	for (i = 0; i < n && rc >= 0; i++) {
 		r = runs_find(&runs, which[i]);
 		if (!r)
@@ -268,8 +270,10 @@ void runs_start_over(struct model *m, struct runs *runs)
 
 int runs_survey(struct model *m, struct runs *runs, const struct runs_source *source)
 {
-	int n = model_read_dirs(m, source->dir, source->more), rc;
+	int n, rc;
 
+	m->pass_over = source->pass_over;
+	n = model_read_dirs(m, source->dir, source->more);
 	rc = n < 0 ? n : model_close(m, source->now_ns);
 	if (!rc)
 		rc = runs_build(runs, m);

@@ -40,6 +40,7 @@ struct runs_source {
 	uint64_t block_from_ns, block_to_ns; /* client's block; 0: first to last task */
 	bool by_totals;	  /* runs_read_each(): runs whose totals are known come without attempts, */
 	bool survey_only; /* and so do all others, unless the survey has all of their attempts */
+	bool pass_over;	  /* of several journals those that cannot be read (model_read_dirs()) */
 };
 
 /*

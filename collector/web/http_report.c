@@ -24,6 +24,7 @@ int http_report(const char *dir, const char *const *more, enum http_kind kind, c
 	struct report_request request = {
 		.dir = dir,
 		.more = more,
+		.pass_over = true,
 		.run = run,
 		.list = kind == HTTP_RUNS,
 		.json = kind == HTTP_JSON || kind == HTTP_RUNS,

@@ -57,6 +57,7 @@ static int make(void *arg, struct sink *out)
 	struct report_request request = {
 		.dir = run->dir,
 		.more = run->more,
+		.pass_over = true,
 		.now_ns = clock_real_ns(),
 		.use = use,
 		.use_arg = out,
