@@ -114,6 +114,8 @@ const char *draft_opened_by(struct draft *d, const struct report *r, size_t numb
 /* CPU in habits that load files, from samples, in seconds; 0: none seen. */
 double loading_cpu(const struct lines *l);
 
+/* True if it read Python modules, as the first task of a fresh worker does. */
+bool attempt_imports(const struct attempt *a);
 /* Extra time of tasks that read Python modules over others of their kind, and their number. */
 double import_seconds(const struct kinds *k, size_t *tasks);
 

@@ -142,7 +142,8 @@ static struct dataset *dataset_of(struct datasets *sets, struct draft *d, const 
 	return s;
 }
 
-/* Sums by dataset: 0, -1 without memory; `*unknown` names the unknown input. */
+/* Sums by dataset: 0, -1 without memory; `*unknown` names the unknown input. Without chunks that
+ * import: which dataset a fresh worker begins with is chance. */
 static int datasets_of(const struct run *run, struct datasets *sets, struct draft *d,
 		       const char **unknown)
 {
@@ -153,7 +154,7 @@ static int datasets_of(const struct run *run, struct datasets *sets, struct draf
 
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (!a->counted || !attempt_is_chunk(a))
+		if (!a->counted || !attempt_is_chunk(a) || attempt_imports(a))
 			continue;
 		wall = attempt_wall_ns(a);
 		events = attempt_events(a);

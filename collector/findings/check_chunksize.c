@@ -6,7 +6,8 @@
  * chunk reads outside of its baskets are taken as the price of one more chunk of that file. coffea
  * makes round(entries / chunksize) chunks of a file, at least one. Time is treated the same way: a
  * chunk's time outside of process() is the price of one more chunk, and process() takes the same
- * for each event.
+ * for each event. Imports do not count, because a fresh worker makes them once: a chunk that imports
+ * counts as much time outside of process() as the others do on average.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct file_chunks {
 	const char *file;
 	double chunks, events, read, outside, baskets;
 	double wall, process; /* seconds of the tasks, and of process() in them */
+	double importing;     /* chunks that import */
+	double import_wall; /* of these, outside of process(); not in `wall` until it is adjusted */
 };
 struct files {
 	struct file_chunks **v;
@@ -177,6 +180,18 @@ enum verdict finding_metadata_reread(const struct report *r, struct draft *d)
 	return verdict;
 }
 
+static void take_time(struct file_chunks *f, const struct attempt *a, double wall, double process)
+{
+	process = fmin(process, wall);
+	f->process += process;
+	if (attempt_imports(a)) {
+		f->importing++;
+		f->import_wall += wall - process;
+		wall = process;
+	}
+	f->wall += wall;
+}
+
 /* Time of the counted chunks by file: 0, -1 without memory; `*unknown` names the unknown input. */
 static int times_of(const struct run *run, struct files *files, struct draft *d,
 		    const char **unknown)
@@ -202,10 +217,29 @@ static int times_of(const struct run *run, struct files *files, struct draft *d,
 			return *unknown ? 0 : -1;
 		f->chunks++;
 		f->events += value_number(events, NULL);
-		f->wall += value_number(wall, NULL) / 1e9;
-		f->process += fmin(value_number(process, NULL), value_number(wall, NULL) / 1e9);
+		take_time(f, a, value_number(wall, NULL) / 1e9, value_number(process, NULL));
 	}
 	return 0;
+}
+
+/* Returns the seconds of imports that are in no chunk's time. */
+static double leave_out_imports(struct files *files)
+{
+	double plain = 0, outside = 0, each, left_out = 0;
+	size_t i;
+
+	for (i = 0; i < files->n; i++) {
+		plain += files->v[i]->chunks - files->v[i]->importing;
+		outside += files->v[i]->wall - files->v[i]->process;
+	}
+	for (i = 0; i < files->n; i++) {
+		struct file_chunks *f = files->v[i];
+
+		each = plain > 0 ? outside / plain * f->importing : INFINITY;
+		f->wall += fmin(each, f->import_wall);
+		left_out += fmax(f->import_wall - each, 0);
+	}
+	return left_out;
 }
 
 struct plan { /* all chunks of the run, or of one with another chunksize */
@@ -273,9 +307,9 @@ static double without_queue(const struct tally *t)
 	return t->wall > 0 ? fmax(1 - t->cls[CREMA_T_runqueue] / t->wall, 0) : 1;
 }
 
-static enum verdict judge_overhead(const struct report *r, const struct files *files,
-				   struct draft *d)
+static enum verdict judge_overhead(const struct report *r, struct files *files, struct draft *d)
 {
+	double imports = leave_out_imports(files);
 	struct plan now = plan_now(files);
 	double threads, size, overhead = now.wall - now.process, then, chunks;
 	bool known;
@@ -309,6 +343,11 @@ static enum verdict judge_overhead(const struct report *r, const struct files *f
 		draft_human(d, value_real(overhead / now.chunks), AS_SECONDS),
 		draft_human(d, value_real(now.chunks), AS_COUNT),
 		draft_human(d, value_real(rint(now.events / now.chunks)), AS_COUNT));
+	if (imports > 0) {
+		draft_evidence(d, "imports_left_out_seconds", value_real(imports), "s");
+		draft_sentence_more(d, ", without %s of imports",
+				    draft_human(d, value_real(imports), AS_SECONDS));
+	}
 	draft_advise(d, "Use chunksize=%s, which makes %.0f chunks; memory per task grows with it.",
 		     draft_integer(d, size), chunks);
 	draft_cost(d, cost_part(overhead, d->costs->task_seconds, d->costs->any));

@@ -10,7 +10,7 @@
 #define STRAGGLER_TASKS 10
 #define IMPORT_BYTES 1000000
 
-static bool imports(const struct attempt *a)
+bool attempt_imports(const struct attempt *a)
 {
 	return value_number(count_of(&a->c, CREMA_C_import_read_bytes), NULL) >= IMPORT_BYTES;
 }
@@ -28,7 +28,7 @@ struct stragglers {
 /* A task that reads modules is only late compared with others that do. */
 static double usual(const struct stragglers *s, const struct attempt *a)
 {
-	return imports(a) ? s->importing : s->median;
+	return attempt_imports(a) ? s->importing : s->median;
 }
 
 static bool is_late(const struct stragglers *s, const struct attempt *a, const struct check *c)
@@ -63,9 +63,9 @@ static double importing_median(const struct kinds *k, size_t first, size_t n)
 	size_t i, count = 0, at = 0;
 
 	for (i = first; i < first + n; i++)
-		count += imports(kind_at(k, i));
+		count += attempt_imports(kind_at(k, i));
 	for (i = first; i < first + n && count > 1; i++) {
-		if (imports(kind_at(k, i)) && at++ == (count - 1) / 2)
+		if (attempt_imports(kind_at(k, i)) && at++ == (count - 1) / 2)
 			return attempt_seconds(kind_at(k, i));
 	}
 	return INFINITY;
@@ -185,15 +185,15 @@ static double import_excess(const struct kinds *k, size_t first, size_t n, size_
 	size_t i, plain = 0, at = 0;
 
 	for (i = first; i < first + n; i++)
-		plain += !imports(kind_at(k, i));
+		plain += !attempt_imports(kind_at(k, i));
 	if (!plain)
 		return 0;
 	for (i = first; i < first + n && median < 0; i++) {
-		if (!imports(kind_at(k, i)) && at++ == (plain - 1) / 2)
+		if (!attempt_imports(kind_at(k, i)) && at++ == (plain - 1) / 2)
 			median = attempt_seconds(kind_at(k, i));
 	}
 	for (i = first; i < first + n; i++) {
-		if (imports(kind_at(k, i)) && attempt_seconds(kind_at(k, i)) > median) {
+		if (attempt_imports(kind_at(k, i)) && attempt_seconds(kind_at(k, i)) > median) {
 			excess += attempt_seconds(kind_at(k, i)) - median;
 			++*count;
 		}

@@ -338,6 +338,66 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is due to others */
 }
 
+/* 20 chunks with 5 or 60 of 100 ms outside of process(); the first one also imports for 3 s. */
+static void test_imports_are_no_overhead_of_chunks(void **state)
+{
+	static const double process[] = {0.095, 0.04};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct fixture *fx = fx_new();
+		const struct finding *f;
+		struct task_record r;
+		struct found found;
+		char key[16];
+
+		worker(fx, 1, 1, 8000);
+		for (int n = 0; n < 20; n++) {
+			snprintf(key, sizeof(key), "k%d", n);
+			r = chunk((uint64_t)n + 1, key, n ? 3000 + n * 100 : 0, 3100 + n * 100,
+				  "/a", n * 1000, n * 1000 + 1000);
+			TASK_SET(&r, coffea_processtime, process[i]);
+			SET_COUNT(&r, import_read_bytes, n ? 0 : 2000000);
+			fx_task(fx, 1, &r);
+		}
+		collect(fx, &found);
+		f = finding_of(&found, "chunk_overhead");
+		assert_int_equal(f != NULL, i == 1);
+		if (f)
+			assert_non_null(strstr(
+				f->sentence, "60 % of the chunks' time (1.200 s of 2.000 s) went"));
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
+/* Of two datasets one began with a chunk that took 6 s instead of 1 s, to import or for its events.
+ */
+static void test_imports_are_no_cost_of_a_dataset(void **state)
+{
+	(void)state;
+	for (int imports = 0; imports < 2; imports++) {
+		struct fixture *fx = fx_new();
+		struct task_record r;
+		struct found found;
+		char key[16];
+
+		worker(fx, 1, 1, 20000);
+		for (int n = 0; n < 8; n++) {
+			snprintf(key, sizeof(key), "k%d", n);
+			r = chunk((uint64_t)n + 1, key, n ? 5000 + n * 1000 : 0, 6000 + n * 1000,
+				  n < 2 ? "/a" : "/b", n * 1000, n * 1000 + 1000);
+			TASK_SET(&r, dataset, n < 2 ? T("a") : T("b"));
+			SET_COUNT(&r, import_read_bytes, n || !imports ? 0 : 2000000);
+			fx_task(fx, 1, &r);
+		}
+		collect(fx, &found);
+		assert_int_equal(finding_of(&found, "dataset_imbalance") != NULL, !imports);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 /* `slow` imports, `other` does not. */
 static struct fixture *with_imports(struct task_record *slow, const struct task_record *other,
 				    struct found *found)
@@ -504,6 +564,8 @@ int main(void)
 		cmocka_unit_test(test_idle_while_workers_start),
 		cmocka_unit_test(test_a_tail_is_one_long_task),
 		cmocka_unit_test(test_overhead_of_a_busy_node),
+		cmocka_unit_test(test_imports_are_no_overhead_of_chunks),
+		cmocka_unit_test(test_imports_are_no_cost_of_a_dataset),
 		cmocka_unit_test(test_imports_are_paid_once),
 		cmocka_unit_test(test_sleep_within_imports),
 		cmocka_unit_test(test_idle_while_others_compute),
