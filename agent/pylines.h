@@ -79,12 +79,14 @@ struct pylines_thread {
 /* A thread that waits for the interpreter lock, a pthread mutex or a lock of Python's, and who held
  * it then. */
 struct pylines_waiter {
-	uint64_t object, ns;   /* object: the condition variable, the mutex, or the semaphore */
-	struct py_gil gil;     /* of other locks only the holder */
-	uint32_t span, thread; /* thread: index of its block */
-	uint32_t wait;	       /* class */
-	uint32_t call;	       /* CREMA_CALL_... */
-	uint32_t owner;	       /* tid; 0: of the interpreter lock, or unknown */
+	uint64_t object, ns;	/* object: the condition variable, the mutex, or the semaphore */
+	struct py_gil gil;	/* of other locks only the holder */
+	uint32_t span, thread;	/* thread: index of its block */
+	uint32_t wait;		/* class */
+	uint32_t call;		/* CREMA_CALL_... */
+	uint32_t owner;		/* tid; 0: of the interpreter lock, or unknown */
+	uint64_t lock;		/* address of the lock of Python's; 0: it waits for another one */
+	struct pyline_row *row; /* of the holder; NULL: it was not the same all the time */
 };
 
 struct pylines {
@@ -100,6 +102,7 @@ struct pylines {
 	struct pylines_thread thread[CREMA_SHM_THREADS];
 	struct pylines_waiter waiter[CREMA_SHM_THREADS]; /* of this sample */
 	size_t waiters;
+	uint64_t search_look; /* the latest sample with a search for the holder of a lock */
 	uint64_t random;
 	uint64_t look;				     /* number of samples so far */
 	uint64_t last_ns, next_ns, busy_ns, sent_ns; /* CLOCK_MONOTONIC; busy: a task ran */

@@ -92,25 +92,14 @@ static void begin_wait(struct pylines *l, struct pylines_lock *at, const struct 
 		at->lock.object = 0;
 }
 
-/* All threads' stacks are read to find a Lock's holder, but not in each sample. */
-static bool read_lock(struct pylines *l, struct pylines_waiter *w)
+/* Reads all threads' stacks to find a Lock's holder: in one sample of several, and for one lock. */
+static bool search(struct pylines *l, struct pylines_lock *at, uint64_t owner,
+		   struct pylines_waiter *w)
 {
-	struct pylines_lock *at = &l->thread[w->thread].lock;
-	uint64_t owner;
-
-	w->owner = 0;
-	w->gil = (struct py_gil){.holder = 0};
-	if (at->word != l->thread[w->thread].word ||
-	    at->word_start != l->thread[w->thread].word_start)
-		begin_wait(l, at, w);
-	if (!at->lock.object)
+	if (!at->lock.stores_owner && (l->look < at->search_look || l->search_look == l->look))
 		return false;
-	owner = py_lock_owner(&l->process, &at->lock);
-	if (at->holder && holds(l, at->holder - 1, &at->lock, owner, w))
-		return true;
-	at->holder = 0;
-	if (at->lock.stores_owner ? !owner : l->look < at->search_look)
-		return at->lock.stores_owner;
+	if (!at->lock.stores_owner)
+		l->search_look = l->look;
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS && !at->holder; i++)
 		at->holder = holds(l, i, &at->lock, owner, w) ? i + 1 : 0;
 	at->looks = at->holder ? 1 : 2 * at->looks;
@@ -118,25 +107,68 @@ static bool read_lock(struct pylines *l, struct pylines_waiter *w)
 	return true;
 }
 
+static void find_lock(struct pylines *l, struct pylines_waiter *w)
+{
+	const struct pylines_thread *t = &l->thread[w->thread];
+
+	if (t->lock.word != t->word || t->lock.word_start != t->word_start)
+		begin_wait(l, &l->thread[w->thread].lock, w);
+	w->lock = t->lock.lock.object;
+}
+
+static bool read_lock(struct pylines *l, struct pylines_waiter *w)
+{
+	struct pylines_lock *at = &l->thread[w->thread].lock;
+	uint64_t owner = py_lock_owner(&l->process, &at->lock);
+
+	if (!w->lock)
+		return false;
+	if (at->lock.stores_owner && !owner)
+		return true;
+	if (at->holder && holds(l, at->holder - 1, &at->lock, owner, w))
+		return true;
+	at->holder = 0;
+	return search(l, at, owner, w);
+}
+
 /* Who holds it now; false: this sample cannot tell, and does not count. */
 static bool read_holder(struct pylines *l, struct pylines_waiter *w)
 {
 	if (w->wait == CREMA_T_gil_wait)
 		return py_gil_read(&l->process, w->object, &w->gil);
-	if (pylines_is_semaphore(w->call))
-		return read_lock(l, w);
 	w->owner = 0;
 	w->gil = (struct py_gil){.holder = 0};
+	if (pylines_is_semaphore(w->call))
+		return read_lock(l, w);
 	read_mutex(l, w);
 	return true;
+}
+
+/* The waiter of the same lock among the first n, whose answer is this one's, too. NULL: none. */
+static const struct pylines_waiter *peer_of(const struct pylines *l, const struct pylines_waiter *w,
+					    size_t n)
+{
+	for (size_t i = 0; w->lock && i < n; i++)
+		if (l->waiter[i].lock == w->lock && l->waiter[i].span == w->span)
+			return &l->waiter[i];
+	return NULL;
 }
 
 void pylines_waits(struct pylines *l, const struct pylines_waiter *waiter)
 {
 	struct pylines_waiter *w = &l->waiter[l->waiters];
+	const struct pylines_waiter *peer;
 
 	*w = *waiter;
-	l->waiters += read_holder(l, w);
+	if (pylines_is_semaphore(w->call))
+		find_lock(l, w);
+	peer = peer_of(l, w, l->waiters);
+	if (peer) {
+		w->owner = peer->owner;
+		w->gil = peer->gil;
+		l->thread[w->thread].lock.holder = l->thread[peer->thread].lock.holder;
+	}
+	l->waiters += peer || read_holder(l, w);
 }
 
 /* Threads of tasks were already sampled. That may have been before one of them took a mutex, so its
@@ -184,28 +216,42 @@ static void remember(struct pylines *l, const struct pylines_waiter *w, struct p
 				      .row = r ? (uint32_t)(r - l->table->row) + 1 : 0};
 }
 
+/* The row of its holder; NULL: unknown, or it was not the same all the time. last: the waiter
+ * before it whose holder is known, or NULL. */
+static struct pyline_row *holders_row(struct pylines *l, const struct pylines_waiter *w,
+				      const struct pylines_waiter *last)
+{
+	const struct pylines_waiter *peer = peer_of(l, w, (size_t)(w - l->waiter));
+	struct pyline_row *r;
+
+	if (peer)
+		return peer->row;
+	if (last && !last->owner && !w->owner && last->gil.holder == w->gil.holder &&
+	    last->span == w->span)
+		r = last->row;
+	else
+		r = row_of(l, w);
+	return r && r->why == PYLINES_WHOLE && is_still_held(l, w) ? r : NULL;
+}
+
 void pylines_blame(struct pylines *l)
 {
-	const struct pylines_waiter *last = NULL; /* whose holder `r` is */
+	const struct pylines_waiter *last = NULL;
 	uint64_t boot_ns = l->waiters ? clock_boot_ns() : 0;
-	struct pyline_row *r = NULL;
 
 	for (size_t i = 0; i < l->waiters; i++) {
-		const struct pylines_waiter *w = &l->waiter[i];
-		bool known = w->gil.holder != 0;
+		struct pylines_waiter *w = &l->waiter[i];
 
-		if (known &&
-		    (!r || r->why != PYLINES_WHOLE || w->owner ||
-		     last->gil.holder != w->gil.holder || last->owner || last->span != w->span))
-			r = row_of(l, w);
-		last = known ? w : last;
-		known = known && r && r->why == PYLINES_WHOLE && is_still_held(l, w);
-		remember(l, w, known ? r : NULL, boot_ns);
-		if (!known || w->wait != CREMA_T_gil_wait)
+		w->row = w->gil.holder ? holders_row(l, w, last) : NULL;
+		remember(l, w, w->row, boot_ns);
+		if (!w->row)
 			continue;
-		r->held_samples++;
-		r->held_ns += w->ns;
-		r->changed = true;
+		last = w;
+		if (w->wait != CREMA_T_gil_wait)
+			continue;
+		w->row->held_samples++;
+		w->row->held_ns += w->ns;
+		w->row->changed = true;
 	}
 }
 

@@ -6,8 +6,8 @@
  * chunk reads outside of its baskets are taken as the price of one more chunk of that file. coffea
  * makes round(entries / chunksize) chunks of a file, at least one. Time is treated the same way: a
  * chunk's time outside of process() is the price of one more chunk, and process() takes the same
- * for each event. Imports do not count, because a fresh worker makes them once: a chunk that imports
- * counts as much time outside of process() as the others do on average.
+ * for each event. Imports do not count, because a fresh worker makes them once: a chunk that
+ * imports counts as much time outside of process() as the others do on average.
  */
 #include <math.h>
 #include <stdlib.h>
