@@ -92,10 +92,30 @@ static size_t read_values(const struct py_process *p, const struct py_frame *f, 
 	       8;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* True if the frame runs a function or method of threading.py with that name. */
+static bool is_of_threading(const struct py_process *p, const struct py_frame *f, const char *name)
+{
+	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
+	const char *dot; /* before 3.11 names lack the class */
+	int line;
+
+	if (!py_stack_name(p, f, function, file, &line) || !ends_with(file, "/threading.py"))
+		return false;
+	dot = strrchr(function, '.');
+	return !strcmp(dot ? dot + 1 : function, name);
+}
+
 /* The call has the lock, or a method bound to it, among its frame's values, which may have others
  * left above those in use. */
-bool py_lock_of(const struct py_process *p, uint64_t semaphore, const struct py_frame *frame,
-		struct py_lock *lock)
+static bool find_lock(const struct py_process *p, uint64_t semaphore, const struct py_frame *frame,
+		      struct py_lock *lock)
 {
 	uint64_t value[SLOTS], self;
 	uint8_t b[OBJECT_BYTES];
@@ -116,6 +136,14 @@ bool py_lock_of(const struct py_process *p, uint64_t semaphore, const struct py_
 			return true;
 	}
 	return false;
+}
+
+/* Condition.wait() makes a Lock for each call: nobody holds it, and it is not worth a search. */
+bool py_lock_of(const struct py_process *p, uint64_t semaphore, const struct py_frame *frame,
+		struct py_lock *lock)
+{
+	return find_lock(p, semaphore, frame, lock) &&
+	       (lock->stores_owner || !is_of_threading(p, frame, "wait"));
 }
 
 uint64_t py_lock_owner(const struct py_process *p, const struct py_lock *lock)
@@ -220,26 +248,6 @@ static bool is_in_with(const struct py_process *p, const struct py_lock *lock,
 		if (is_exit(p, lock, value, i, n))
 			return true;
 	return false;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && !strcmp(text + n - m, end);
-}
-
-/* True if the frame runs a function or method of threading.py with that name. */
-static bool is_of_threading(const struct py_process *p, const struct py_frame *f, const char *name)
-{
-	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
-	const char *dot; /* before 3.11 names lack the class */
-	int line;
-
-	if (!py_stack_name(p, f, function, file, &line) || !ends_with(file, "/threading.py"))
-		return false;
-	dot = strrchr(function, '.');
-	return !strcmp(dot ? dot + 1 : function, name);
 }
 
 /* Events, queues and futures wait for conditions with locks of their own. */

@@ -20,7 +20,7 @@ struct py_lock {
 };
 
 /* The lock for which a thread waits on that semaphore. The frame is its innermost. False: it waits
- * for something else, or that is unknown. */
+ * for something else, for a condition, or that is unknown. */
 bool py_lock_of(const struct py_process *p, uint64_t semaphore, const struct py_frame *frame,
 		struct py_lock *lock);
 /* The ident of the thread that owns an RLock, as py_thread_ident(). 0: none, or unknown. */
