@@ -412,8 +412,8 @@ void model_drop_attempts(struct model *m);
 int model_read_dir(struct model *m, const char *dir);
 /* The same for `dir` and `more` (NULL-terminated, or NULL) as one: the journals of several
  * collectors. A record that several of them have counts once. m->dir: the one read last. With
- * m->pass_over those that cannot be read are in m->torn, and the others are read; it fails if none
- * can be. */
+ * m->pass_over those that have no journal, or cannot be read, are in m->torn, and the others are
+ * read; it fails if none can be. */
 int model_read_dirs(struct model *m, const char *dir, const char *const *more);
 /* Settles everything; now_ns is CLOCK_REALTIME, 0: ignore the age of the journal. */
 int model_close(struct model *m, uint64_t now_ns);

@@ -154,7 +154,7 @@ static int read_all(struct model *m, const char *dir)
 		return rc;
 	for (i = 0; i < sizeof(subs) / sizeof(*subs); i++) {
 		rc = read_folder(m, dir, subs[i]);
-		if (rc && rc != -ENOENT && rc != -ENOTDIR)
+		if (rc && ((rc != -ENOENT && rc != -ENOTDIR) || (m->pass_over && !i)))
 			return rc;
 	}
 	return 0;

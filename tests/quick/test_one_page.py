@@ -89,12 +89,12 @@ def test_while_they_grow(store, whole, tmp_path):  # noqa: F811
         assert text.count(f"crema: page: '{part.journal}' can be read again") == 1
 
 
-def check_reports_without(parts, page, env):
+def check_reports_without(parts, page, env, error):
     """Reports are of the journal that can be read, and say that the other one is missing."""
     alone = subprocess.run([cluster.BUILD / "crema", "report", "--dir", parts[0].dir, "--json", "-"], env=env, capture_output=True)
     report, alone = json.loads(page.get("report.json")), json.loads(alone.stdout)
     assert report["tasks"] == alone["tasks"] and report["tasks"]
-    note = f"{parts[1].dir}: cannot be read (no such file or directory), and what it has is not in this report"
+    note = f"{parts[1].dir}: cannot be read ({error}), and what it has is not in this report"
     assert note in report["completeness"]["notes"] and report["completeness"]["records_lost"] is None
     assert note in " ".join(page.get("report.txt").split()) and len(json.loads(page.get("runs.json"))["runs"]) > 0
 
@@ -109,13 +109,14 @@ def test_a_journal_goes_and_returns(store, whole, tmp_path):  # noqa: F811
         page.wait(lambda: page.states() == ["read", "unreadable"], "the second one to be unreadable")
         live = page.live()
         assert live["journals"][1]["error"] == "not a directory"
+        check_reports_without(parts, page, store.env, "not a directory")
         assert live["journals_trouble"] == f"1 of 2 journals cannot be read, and the sums lack what it has: '{parts[1].journal}': not a directory"
         assert live["completeness"]["records_lost"] is live["completeness"]["records_lost_at_least"] is None
         assert "\ncrema_records_lost" not in page.get("metrics")
         assert sums(live)["totals"] == whole[0]["totals"]  # what was read stays
         shutil.rmtree(parts[1].dir)
         page.wait(lambda: page.states() == ["read", "missing"], "the second one to be missing")
-        check_reports_without(parts, page, store.env)
+        check_reports_without(parts, page, store.env, "no such file or directory")
         (tmp_path / "away").rename(parts[1].dir)
         page.wait(lambda: page.states() == ["read", "read"], "it to be back")
         assert sums(page.caught_up()) == whole[0] and page.counters() == whole[1]
