@@ -21,12 +21,12 @@ class Terminal:
         self.bytes = b""  # everything that the program has written
         self.fd, other = pty.openpty()
         self._set_size(lines, columns)
+        self.modes = termios.tcgetattr(self.fd)
         self.process = subprocess.Popen(
             [str(a) for a in argv], stdin=other, stdout=other, stderr=subprocess.PIPE,
             # ignore what another terminal left in the environment
             env={**os.environ, "TERM": "linux", "COLUMNS": "80", "LINES": "24", **(env or {})}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        self.modes = termios.tcgetattr(self.fd)
         os.close(other)
 
     def __enter__(self):
