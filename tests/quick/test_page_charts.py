@@ -1041,6 +1041,7 @@ def test_frames_that_all_stacks_begin_with(page):
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "m1"; e.dispatchEvent(new Event("change")); })()""")
     drawn = [text.splitlines()[0] for text in page.texts("#chart-flame g.cell title")]
     assert drawn[0] == "all tasks: 40.00 MB, 100.0 %" and "other (other.py:1): 38.00 MB, 95.0 %" in drawn and not any(text.startswith("mine") for text in drawn)
+    assert any("Memory: allocations of 1.049 MB or more by tasks, exact." in text for text in page.texts("p.shown"))
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "b0"; e.dispatchEvent(new Event("change")); })()""")
     drawn = page.texts("#chart-flame g.cell title")
     page.tab.run("""(() => { const e = document.getElementById("flame-time"); e.value = "all"; e.dispatchEvent(new Event("change")); })()""")
