@@ -3,15 +3,14 @@
 #include "agent/py_lock.h"
 
 #include "agent/py_memory.h"
+#include "common/code_name.h"
 
 /* Offsets in objects, the same in CPython 3.10 to 3.15. */
 #define LOCK_WORD 16u /* to 3.13 the address of a semaphore, then a PyMutex */
 #define RLOCK_OWNER 24u
 #define TYPE_NAME 24u
-#define TUPLE_SIZE 16u
-#define METHOD_DEF                                                                                 \
-	16u /* of a bound builtin method: its PyMethodDef, which begins with the name              \
-	     */
+/* Of a bound builtin method; its PyMethodDef begins with the name. */
+#define METHOD_DEF 16u
 #define METHOD_SELF 24u
 #define DESCRIPTOR_TYPE 16u
 #define DESCRIPTOR_DEF 40u
@@ -72,7 +71,7 @@ static uint64_t variables(const struct py_process *p, const struct py_frame *f)
 			return LOCALS_MOST;
 		v = (v - stack) / 8;
 	} else if (!py_copy(p, f->code + l->member[PY_CODE_SLOTS], &v, sizeof(v)) ||
-		   !py_copy(p, v + TUPLE_SIZE, &v, sizeof(v))) {
+		   !py_copy(p, v + PY_SIZE, &v, sizeof(v))) {
 		return LOCALS_MOST;
 	}
 	return v < LOCALS_MOST ? v : LOCALS_MOST;
@@ -92,24 +91,14 @@ static size_t read_values(const struct py_process *p, const struct py_frame *f, 
 	       8;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && !strcmp(text + n - m, end);
-}
-
 /* True if the frame runs a function or method of threading.py with that name. */
 static bool is_of_threading(const struct py_process *p, const struct py_frame *f, const char *name)
 {
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
-	const char *dot; /* before 3.11 names lack the class */
 	int line;
 
-	if (!py_stack_name(p, f, function, file, &line) || !ends_with(file, "/threading.py"))
-		return false;
-	dot = strrchr(function, '.');
-	return !strcmp(dot ? dot + 1 : function, name);
+	return py_stack_name(p, f, function, file, &line) &&
+	       code_ends_with(file, "/threading.py") && !strcmp(code_last_name(function), name);
 }
 
 /* The call has the lock, or a method bound to it, among its frame's values, which may have others
@@ -260,7 +249,7 @@ static bool has_own_lock(const struct py_process *p, const struct py_frame *f)
 	if (!py_stack_name(p, f, function, file, &line))
 		return false;
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		if (ends_with(file, files[i]))
+		if (code_ends_with(file, files[i]))
 			return true;
 	return false;
 }

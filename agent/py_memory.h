@@ -10,6 +10,8 @@
 #include "agent/py_stack.h"
 
 #define PY_TABLE_BYTES 65536u /* of a code object's tables at most */
+#define PY_SIZE 16u	      /* of a tuple or a bytes object: the number of its items */
+#define PY_BYTES_DATA 32u
 
 /* All of it, or false. */
 static inline bool py_copy(const struct py_process *p, uint64_t at, void *to, size_t bytes)
@@ -42,8 +44,9 @@ static inline bool py_read_bytes(const struct py_process *p, uint64_t object, st
 {
 	uint64_t n;
 
-	if (!py_has_type(p, object, p->bytes_type) || !py_copy(p, object + 16, &n, sizeof(n)) ||
-	    n > sizeof(to->byte) || (n && !py_copy(p, object + 32, to->byte, n)))
+	if (!py_has_type(p, object, p->bytes_type) ||
+	    !py_copy(p, object + PY_SIZE, &n, sizeof(n)) || n > sizeof(to->byte) ||
+	    (n && !py_copy(p, object + PY_BYTES_DATA, to->byte, n)))
 		return false;
 	to->n = n;
 	return true;

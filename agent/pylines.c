@@ -173,6 +173,7 @@ static unsigned int class_of(struct pylines *l, struct pylines_thread *t,
 		t->class = (uint8_t)pylines_class(l->view, l->pid, word);
 		t->word = word;
 		t->word_start = start;
+		t->lock.known = false;
 	}
 	return t->class;
 }

@@ -53,7 +53,7 @@ struct pylines_held {
 
 /* The lock of Python's for which a thread waits. */
 struct pylines_lock {
-	uint64_t word, word_start; /* the call */
+	bool known; /* `lock` is that of the present call */
 	struct py_lock lock;
 	uint32_t holder;      /* index of its block + 1; 0: not found */
 	uint64_t search_look; /* the sample in which it is searched for again */

@@ -78,18 +78,17 @@ static bool holds(struct pylines *l, uint32_t i, const struct py_lock *lock, uin
 }
 
 /* The lock of a wait that was not seen before. */
-static void begin_wait(struct pylines *l, struct pylines_lock *at, const struct pylines_waiter *w)
+static void begin_wait(struct pylines *l, struct pylines_thread *t, const struct pylines_waiter *w)
 {
-	const struct pylines_thread *t = &l->thread[w->thread];
 	struct py_frame frame[PY_FRAMES];
 	uint64_t python;
 	size_t whole;
 
-	*at = (struct pylines_lock){.word = t->word, .word_start = t->word_start, .looks = 1};
+	t->lock = (struct pylines_lock){.known = true, .looks = 1};
 	if (!thread_of(l, w->thread, &python) ||
 	    !py_stack_sample(&l->process, python, t->tid, frame, &whole) ||
-	    !py_lock_of(&l->process, w->object, frame, &at->lock))
-		at->lock.object = 0;
+	    !py_lock_of(&l->process, w->object, frame, &t->lock.lock))
+		t->lock.lock.object = 0;
 }
 
 /* Reads all threads' stacks to find a Lock's holder: in one sample of several, and for one lock. */
@@ -109,23 +108,33 @@ static bool search(struct pylines *l, struct pylines_lock *at, uint64_t owner,
 
 static void find_lock(struct pylines *l, struct pylines_waiter *w)
 {
-	const struct pylines_thread *t = &l->thread[w->thread];
+	struct pylines_thread *t = &l->thread[w->thread];
 
-	if (t->lock.word != t->word || t->lock.word_start != t->word_start)
-		begin_wait(l, &l->thread[w->thread].lock, w);
+	if (!t->lock.known)
+		begin_wait(l, t, w);
 	w->lock = t->lock.lock.object;
+}
+
+/* Whether the thread that was found to hold it does so now. */
+static bool holds_still(struct pylines *l, struct pylines_waiter *w)
+{
+	const struct pylines_lock *at = &l->thread[w->thread].lock;
+
+	return at->holder &&
+	       holds(l, at->holder - 1, &at->lock, py_lock_owner(&l->process, &at->lock), w);
 }
 
 static bool read_lock(struct pylines *l, struct pylines_waiter *w)
 {
 	struct pylines_lock *at = &l->thread[w->thread].lock;
-	uint64_t owner = py_lock_owner(&l->process, &at->lock);
+	uint64_t owner;
 
 	if (!w->lock)
 		return false;
+	owner = py_lock_owner(&l->process, &at->lock);
 	if (at->lock.stores_owner && !owner)
 		return true;
-	if (at->holder && holds(l, at->holder - 1, &at->lock, owner, w))
+	if (holds_still(l, w))
 		return true;
 	at->holder = 0;
 	return search(l, at, owner, w);
@@ -200,8 +209,8 @@ static bool is_still_held(struct pylines *l, const struct pylines_waiter *w)
 {
 	struct pylines_waiter now = *w;
 
-	return read_holder(l, &now) && now.owner == w->owner && now.gil.holder == w->gil.holder &&
-	       now.gil.switches == w->gil.switches;
+	return (w->lock ? holds_still(l, &now) : read_holder(l, &now)) && now.owner == w->owner &&
+	       now.gil.holder == w->gil.holder && now.gil.switches == w->gil.switches;
 }
 
 static void remember(struct pylines *l, const struct pylines_waiter *w, struct pyline_row *r,

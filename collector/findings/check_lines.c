@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "collector/findings/check.h"
+#include "common/code_name.h"
 
 struct habit {
 	const char *function, *file, *words, *advice;
@@ -35,26 +36,12 @@ struct hot {
 	uint64_t samples;
 };
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && !strcmp(text + n - m, end);
-}
-
-/* "P.f.<locals>.g": g */
-static const char *last_name(const char *function)
-{
-	const char *dot = strrchr(function, '.');
-
-	return dot ? dot + 1 : function;
-}
-
 static const struct habit *habit_of(const struct line_place *p)
 {
 	for (size_t i = 0; i < HABITS; i++) {
-		if (p->function && p->file && !strcmp(last_name(p->function), habits[i].function) &&
-		    ends_with(p->file, habits[i].file))
+		if (p->function && p->file &&
+		    !strcmp(code_last_name(p->function), habits[i].function) &&
+		    code_ends_with(p->file, habits[i].file))
 			return &habits[i];
 	}
 	return NULL;
@@ -171,8 +158,8 @@ static const char *callee_of(const struct line_row *row)
 
 	for (uint32_t i = list ? lines_user_at(list, 0) : 0; i-- > 0;) {
 		name = list->place[i]->function;
-		if (name && !strchr(name, '<') && *last_name(name) != '_')
-			return last_name(name);
+		if (name && !strchr(name, '<') && *code_last_name(name) != '_')
+			return code_last_name(name);
 	}
 	return NULL;
 }

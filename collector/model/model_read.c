@@ -179,17 +179,15 @@ static int pass_over(struct model *m, int rc)
 
 static int read_dirs(struct model *m, const char *dir, const char *const *more)
 {
-	size_t dirs = 1;
-	int rc, failed = 0;
+	size_t dirs;
+	int rc = 0, failed = 0;
 
 	m->several = more && *more;
-	rc = read_all(m, dir);
-	for (;; dirs++) {
+	for (dirs = 0; dir && !rc; dirs++) {
+		rc = read_all(m, dir);
 		failed = rc ? rc : failed;
 		rc = rc ? pass_over(m, rc) : 0;
-		if (rc || !more || !*more)
-			break;
-		rc = read_all(m, *more++);
+		dir = more ? *more++ : NULL;
 	}
 	rc = !rc && m->missing == dirs ? failed : rc;
 	m->segment = 0;
