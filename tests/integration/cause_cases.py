@@ -37,6 +37,10 @@ def table(reports):
     return "\n".join(lines) + "\n"
 
 
+class NoAdvice(Exception):
+    """A run has no finding with the number that another run needs."""
+
+
 class Lab:
     """One cluster and the resources of its runs."""
 
@@ -83,14 +87,14 @@ class Lab:
             for evidence in finding["evidence"]:
                 if evidence["name"] == what:
                     return int(evidence["value"])
-        raise LookupError(f"no finding of {name} has {what}")
+        raise NoAdvice(f"no finding of {name} has {what}")
 
     def run_advised(self, name, function, tries=4):
         """Repeats the bad run while it does not advise what this one needs, as other processes used the cores."""
         for left in reversed(range(tries)):
             try:
                 return self.run(name, function)
-            except LookupError:
+            except NoAdvice:
                 if not left:
                     raise
             bad = name.removesuffix(ADVISED)

@@ -189,7 +189,7 @@ def test_zarr(web, cell):
     """Its metadata and chunks, some of them asked for at once, in turn and by two tasks at once."""
     from relay import Relay
 
-    web.client.submit(web_jobs.zarr_write, str(web.server.home.parent / "files"), [3, 7], pure=False).result()
+    assert web.client.submit(web_jobs.zarr_write, str(web.server.home.parent / "files"), [3, 7], pure=False).result() == [3, 7]
     with Relay(web.server.port) as a, Relay(web.server.port) as b:
         urls, seen = [f"http://127.0.0.1:{relay.port}/zarr{i}/array{n}.zarr" for i, (relay, n) in enumerate(((a, 3), (b, 7)))], [(0, 0)]
         calls = [(web_jobs.zarr_reads, [url] * 2) for url in urls]

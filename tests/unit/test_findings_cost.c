@@ -305,25 +305,33 @@ static void test_a_tail_is_one_long_task(void **state)
 	assert_false(has_tail(0, 0, 1000));	 /* 3 s without any task */
 }
 
-/* The case of chunk_overhead, with `queue` ms of each chunk's 100 ms spent waiting for a core. */
+/* 20 chunks of 100 ms, `queue` ms of each spent waiting for a core. The first one also imports for
+ * `import_ms`. */
+static void twenty_chunks(struct fixture *fx, int import_ms, double process, int queue)
+{
+	struct task_record r;
+	char key[16];
+
+	worker(fx, 1, 1, 2000 + import_ms);
+	for (int i = 0; i < 20; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		r = chunk((uint64_t)i + 1, key, i ? import_ms + i * 100 : 0,
+			  import_ms + i * 100 + 100, "/a", i * 1000, i * 1000 + 1000);
+		TASK_SET(&r, coffea_processtime, process);
+		SET_OWN(&r, runqueue, queue);
+		SET_COUNT(&r, import_read_bytes, i || !import_ms ? 0 : 2000000);
+		fx_task(fx, 1, &r);
+	}
+}
+
+/* The case of chunk_overhead. */
 static bool has_overhead(int queue)
 {
 	struct fixture *fx = fx_new();
-	struct task_record r;
 	struct found found;
-	char key[16];
 	bool has;
-	int i;
 
-	worker(fx, 1, 1, 2000);
-	for (i = 0; i < 20; i++) {
-		snprintf(key, sizeof(key), "k%d", i);
-		r = chunk((uint64_t)i + 1, key, i * 100, i * 100 + 100, "/a", i * 1000,
-			  i * 1000 + 1000);
-		TASK_SET(&r, coffea_processtime, 0.04);
-		SET_OWN(&r, runqueue, queue);
-		fx_task(fx, 1, &r);
-	}
+	twenty_chunks(fx, 0, 0.04, queue);
 	collect(fx, &found);
 	has = finding_of(&found, "chunk_overhead") != NULL;
 	found_free(&found);
@@ -338,7 +346,7 @@ static void test_overhead_of_a_busy_node(void **state)
 	assert_false(has_overhead(50)); /* 1.08 s would be saved, half of it is due to others */
 }
 
-/* 20 chunks with 5 or 60 of 100 ms outside of process(); the first one also imports for 3 s. */
+/* 5 or 60 of each chunk's 100 ms are outside of process(). */
 static void test_imports_are_no_overhead_of_chunks(void **state)
 {
 	static const double process[] = {0.095, 0.04};
@@ -347,19 +355,9 @@ static void test_imports_are_no_overhead_of_chunks(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct fixture *fx = fx_new();
 		const struct finding *f;
-		struct task_record r;
 		struct found found;
-		char key[16];
 
-		worker(fx, 1, 1, 8000);
-		for (int n = 0; n < 20; n++) {
-			snprintf(key, sizeof(key), "k%d", n);
-			r = chunk((uint64_t)n + 1, key, n ? 3000 + n * 100 : 0, 3100 + n * 100,
-				  "/a", n * 1000, n * 1000 + 1000);
-			TASK_SET(&r, coffea_processtime, process[i]);
-			SET_COUNT(&r, import_read_bytes, n ? 0 : 2000000);
-			fx_task(fx, 1, &r);
-		}
+		twenty_chunks(fx, 3000, process[i], 0);
 		collect(fx, &found);
 		f = finding_of(&found, "chunk_overhead");
 		assert_int_equal(f != NULL, i == 1);
