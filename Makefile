@@ -49,8 +49,8 @@ ifneq ($(NATS),)
 PROG_FLAGS += -DCREMA_NATS
 endif
 
-COMMON_LIBS ?= -lmsgpackc -lz -lssl -lcrypto -lyaml -lm
-COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) $(NATS) -lmicrohttpd -ljansson -lelf -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
+COMMON_LIBS ?= -lmsgpackc -lelf -lz -lssl -lcrypto -lyaml -lm
+COLLECTOR_LIBS ?= $(COMMON_LIBS) $(LIBDEFLATE) $(NATS) -lmicrohttpd -ljansson -lsqlite3 -lcurl -lncurses -ltinfo $(URING_LIBS) -lm
 
 SHIM_SRC = $(wildcard shim/*/*.c)
 COMMON_SRC = $(wildcard common/*.c)

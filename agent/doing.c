@@ -22,6 +22,7 @@ int doing_init(struct doing *d, const struct view *v, struct outbox *out, int pi
 	d->out = out;
 	d->pid = pid;
 	d->off = crema_switch(getenv("CREMA_STUCK"), 1) == 0;
+	native_init(&d->native, pid);
 	d->row = calloc(DOING_ROWS, sizeof(*d->row));
 	return d->row ? 0 : -ENOMEM;
 }
@@ -33,6 +34,7 @@ void doing_release(struct doing *d)
 	free(d->row);
 	d->row = NULL;
 	buf_release(&d->scratch);
+	native_release(&d->native);
 }
 
 static bool same_call(const struct doing_seen *seen, const struct crema_thread *t)
@@ -58,6 +60,26 @@ static void read_known(const struct doing *d, const struct doing_seen *seen,
 		doing_object_of_word(&k->on, d->view, d->pid, t);
 	if (!same || !k->stack.place)
 		doing_stack_read(&k->stack, d->view, d->pid, t->python, row->tid);
+	same = same || (!t->call && k->on.call[0] && k->kernel == *place);
+	k->kernel = t->call ? 0 : *place;
+	k->lasts = same && k->on.call[0];
+	if (!same) {
+		k->tried = k->native.known = false;
+		k->ticket = 0;
+	}
+}
+
+/* The thread has been in the same call since it was asked for. */
+static void read_native(struct doing *d, const struct doing_row *row, struct doing_known *k,
+			uint64_t thread_state)
+{
+	if (!k->lasts || k->tried)
+		return;
+	if (k->ticket)
+		k->tried = native_take(&d->native, k->ticket, &k->native);
+	else
+		k->ticket = native_want(&d->native, row->tid,
+					doing_stack_entry(d->view, d->pid, thread_state, row->tid));
 }
 
 /* Where the thread is: its call and from which line, else in which function it runs. Without a
@@ -119,6 +141,7 @@ static void look_at(struct doing *d, struct doing_row *row, struct doing_seen *s
 	row->call_boot_ns = called ? call_began(d, seen, &t, ticks, boot_ns) : 0;
 	if (!called)
 		seen->word = seen->start = 0;
+	read_native(d, row, seen->known, t.python);
 	place = place_of(row->known, place);
 	if (!place || seen->place != place || seen->attempt != row->task.attempt)
 		seen->place_boot_ns = boot_ns;
@@ -206,6 +229,18 @@ static void pack_stack(msgpack_packer *pk, const struct doing_stack *s)
 		pack_str(pk, s->frame[i], strlen(s->frame[i]));
 }
 
+static void pack_native(msgpack_packer *pk, const struct native_stack *s)
+{
+	pack_text(pk, "native");
+	if (!s->known) {
+		pack_nil(pk);
+		return;
+	}
+	pack_array(pk, s->frames);
+	for (size_t i = 0; i < s->frames; i++)
+		pack_str(pk, s->frame[i], strlen(s->frame[i]));
+}
+
 static void pack_rows(const struct doing *d, msgpack_packer *pk)
 {
 	pack_kv_u64(pk, "cut", d->cut);
@@ -225,6 +260,7 @@ static void pack_rows(const struct doing *d, msgpack_packer *pk)
 		pack_known(pk, "object", r->known->on.text);
 		pack_kv_maybe(pk, "place_boot_ns", r->place_boot_ns != 0, r->place_boot_ns);
 		pack_stack(pk, &r->known->stack);
+		pack_native(pk, &r->known->native);
 		pack_known(pk, "state", r->state);
 		pack_known(pk, "wchan", r->wchan);
 		pack_map_end(pk, map);
@@ -238,7 +274,9 @@ void doing_look(struct doing *d, uint64_t ticks, uint64_t boot_ns)
 
 	if (d->off)
 		return;
+	native_turn(&d->native, boot_ns); /* what was found since the previous look */
 	gather(d, ticks, boot_ns);
+	native_turn(&d->native, boot_ns); /* what is wanted now */
 	if (d->rows) {
 		buf_clear(&d->scratch);
 		pack_init(&pk, &d->scratch);

@@ -5,13 +5,15 @@
  * Once a second, for tasks that run for DOING_TASK_NS or more. The shim's word gives the call and
  * its start (contract/calls.h). Without one, /proc gives the system call, and only repeated reads
  * show how long it lasts. The object of a call is found from outside: the worker does no work for
- * it. At most DOING_ROWS rows, for the tasks that began first. One thread.
+ * it. The functions of C that it is in are looked up if it is in the same call at the next look,
+ * too. At most DOING_ROWS rows, for the tasks that began first. One thread.
  */
 #ifndef CREMA_AGENT_DOING_H
 #define CREMA_AGENT_DOING_H
 
 #include "agent/doing_object.h"
 #include "agent/doing_stack.h"
+#include "agent/native_stack.h"
 #include "agent/outbox.h"
 #include "common/view.h"
 
@@ -22,6 +24,10 @@
 struct doing_known {
 	struct doing_object on;
 	struct doing_stack stack;
+	uint64_t kernel;   /* a hash of a call that is not intercepted */
+	bool lasts, tried; /* in this call at the previous look, too; native was read */
+	uint32_t ticket;   /* of native; 0: not asked for */
+	struct native_stack native;
 };
 
 /* What the previous reading found of a thread. */
@@ -51,6 +57,7 @@ struct doing {
 	size_t rows;
 	uint64_t cut;
 	struct doing_seen seen[CREMA_SHM_THREADS];
+	struct native native;
 	uint64_t sent, sent_ns; /* a hash of what was sent last; 0: nothing, or no rows */
 	struct buf scratch;
 };

@@ -28,16 +28,28 @@ void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const c
 		 shown.len < 120 ? shown.ptr : shown.ptr + shown.len - 120, number, function);
 }
 
+static struct py_process worker(const struct view *v, int *pid)
+{
+	return (struct py_process){.read = read_worker,
+				   .arg = pid,
+				   .version = v->shm->python_version,
+				   .runtime = v->shm->python_runtime,
+				   .code_type = v->shm->python_types[0],
+				   .unicode_type = v->shm->python_types[1],
+				   .bytes_type = v->shm->python_types[2]};
+}
+
+uint64_t doing_stack_entry(const struct view *v, int pid, uint64_t thread_state, uint32_t tid)
+{
+	struct py_process p = worker(v, &pid);
+
+	return py_stack_entry(&p, thread_state, tid);
+}
+
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid)
 {
-	struct py_process p = {.read = read_worker,
-			       .arg = &pid,
-			       .version = v->shm->python_version,
-			       .runtime = v->shm->python_runtime,
-			       .code_type = v->shm->python_types[0],
-			       .unicode_type = v->shm->python_types[1],
-			       .bytes_type = v->shm->python_types[2]};
+	struct py_process p = worker(v, &pid);
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
 	struct py_frame frame[PY_FRAMES];
 	size_t n = py_stack_walk(&p, thread_state, tid, frame);

@@ -22,6 +22,9 @@ struct doing_stack {
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid);
 
+/* py_stack_entry() of the worker's thread. */
+uint64_t doing_stack_entry(const struct view *v, int pid, uint64_t thread_state, uint32_t tid);
+
 /* "FILE:LINE FUNCTION", the file redacted if required; line 0: unknown. */
 void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const char *file, int line,
 		      const char *function);

@@ -122,7 +122,8 @@ static ssize_t module_of(struct modules *m, int pid, const char *path)
 	one->path = strdup(path);
 	if (!one->path)
 		return -ENOMEM;
-	one->build_id_bytes = build_id(pid, path, one->build_id);
+	if (!m->no_ids)
+		one->build_id_bytes = build_id(pid, path, one->build_id);
 	one->id = crema_hash_more(CREMA_HASH_BEGIN, path, strlen(path));
 	one->id = crema_hash_more(one->id, one->build_id, one->build_id_bytes);
 	return (ssize_t)m->n++;

@@ -29,6 +29,8 @@ struct mapping {
 };
 
 struct modules {
+	bool no_ids; /* set it before the first reading: build ids stay unknown, no file is opened
+		      */
 	struct module *module;
 	size_t n, cap;
 	struct mapping *map; /* by address */

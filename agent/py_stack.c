@@ -234,6 +234,29 @@ size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
 	return n == whole ? n : 0;
 }
 
+uint64_t py_stack_entry(struct py_process *p, uint64_t thread_state, uint32_t tid)
+{
+	const struct py_layout *l = &p->layout;
+	struct pages pages = {.next = 0};
+	struct py_frame frame;
+	bool skip = false;
+	uint64_t at, back;
+
+	if (!thread_state || !py_stack_knows(p))
+		return 0;
+	if (l->member[PY_CFRAME_FRAME] != PY_ABSENT)
+		return py_copy(p, thread_state + l->member[PY_THREAD_FRAME], &at, sizeof(at)) ? at
+											      : 0;
+	at = first_frame(p, l, thread_state, tid);
+	for (int steps = 0; at && steps < PY_FRAMES; steps++, at = back) {
+		if (!read_frame(p, l, &pages, at, &frame, &back, &skip))
+			return 0;
+		if (skip)
+			return at;
+	}
+	return 0;
+}
+
 /* The interpreter lock */
 
 /* CPython 3.10 to 3.15: unsigned long interval; void *last_holder; int locked; unsigned long

@@ -48,6 +48,9 @@ size_t py_stack_walk(struct py_process *p, uint64_t thread_state, uint32_t tid,
  * did not. *whole: the number of frames including those. */
 size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid,
 		       struct py_frame frame[PY_FRAMES], size_t *whole);
+/* An address in the stack frame of the C function that runs the innermost Python frame; 0: unknown.
+ * For a thread that waits. */
+uint64_t py_stack_entry(struct py_process *p, uint64_t thread_state, uint32_t tid);
 /* True if this interpreter's layout is known. */
 bool py_stack_knows(struct py_process *p);
 /* The frame that the shim recorded. */

@@ -10,7 +10,7 @@ override NATS =
 OPT = -O2 -isystem $(LIBS)/include
 TEST_LIBS = -L$(LIBS)/lib -lcmocka -lm -lrt -lpthread
 # -S: code that the compiler links in has debug information that contains its own folder.
-COMMON_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
+COMMON_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lelf -lssl -lcrypto -lz -lyaml -lm -lpthread -ldl
 COLLECTOR_LIBS = -Wl,-S -L$(LIBS)/lib -lmsgpackc -lmicrohttpd -lcurl -lssl -lcrypto -lyaml -ljansson -lelf -lz \
                  -lsqlite3 -lncurses -ltinfo -lm -lpthread -ldl -lrt
 

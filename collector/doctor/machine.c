@@ -186,18 +186,29 @@ static void look_at_unused(struct doctor *d)
 			   "paranoid level %s: crema does not need them", line);
 }
 
-/* The library opens it in workers; so do we, to see whether it exists. */
+static bool can_be_opened(const char *name)
+{
+	void *library = dlopen(name, RTLD_LOCAL | RTLD_LAZY);
+
+	if (library)
+		dlclose(library);
+	return library != NULL;
+}
+
+/* The library opens the first in workers, agents open the second; so do we, to see whether they
+ * exist. */
 static void look_at_libunwind(struct doctor *d)
 {
-	void *library = dlopen("libunwind.so.8", RTLD_LOCAL | RTLD_NOW);
-
-	if (library) {
-		doctor_say(d, DOCTOR_OK, "call stacks", "libunwind is installed");
-		dlclose(library);
-	} else {
+	if (!can_be_opened("libunwind.so.8")) {
 		doctor_say(d, DOCTOR_WARN, "call stacks",
 			   "no libunwind.so.8: long waits are counted, but have no stacks");
 		doctor_advise(d, "install it (Debian: libunwind8), or set CREMA_BLOCKED_MS=0");
+	} else if (!can_be_opened("libunwind-ptrace.so.0")) {
+		doctor_say(d, DOCTOR_OK, "call stacks",
+			   "libunwind is installed, but not libunwind-ptrace.so.0: crema stuck "
+			   "names no functions of C");
+	} else {
+		doctor_say(d, DOCTOR_OK, "call stacks", "libunwind is installed");
 	}
 }
 

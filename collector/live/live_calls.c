@@ -227,15 +227,19 @@ static void put_worker(struct json *j, const struct live_worker *w)
 	emit_value(j, "heard_seconds", value_real(heard));
 }
 
-static void put_stack(struct json *j, const msgpack_object *row)
+/* An array of frames; null: unknown. */
+static void put_frames(struct json *j, const msgpack_object *row, const char *key)
 {
-	const msgpack_object *stack = get(row, "stack");
+	const msgpack_object *stack = get(row, key);
 	struct text frame;
 	char text[512];
 
-	emit_array(j, "stack");
-	for (uint32_t i = 0;
-	     stack && stack->type == MSGPACK_OBJECT_ARRAY && i < stack->via.array.size; i++) {
+	if (!stack || stack->type != MSGPACK_OBJECT_ARRAY) {
+		emit_value(j, key, value_null());
+		return;
+	}
+	emit_array(j, key);
+	for (uint32_t i = 0; i < stack->via.array.size; i++) {
 		if (!object_text(&stack->via.array.ptr[i], &frame))
 			continue;
 		live_text(text, sizeof(text), frame);
@@ -264,7 +268,8 @@ static void put_row(struct json *j, const struct found *found, const msgpack_obj
 	emit_value(j, "call_seconds", value_real(age(w, row, "call_boot_ns")));
 	emit_value(j, "place_seconds", value_real(age(w, row, "place_boot_ns")));
 	emit_value(j, "seconds", value_real(found->seconds > 0 ? found->seconds : UNKNOWN));
-	put_stack(j, row);
+	put_frames(j, row, "stack");
+	put_frames(j, row, "native");
 	emit_end(j);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collector/emit/emit_text.h"
-#include "collector/model/symbols.h"
+#include "common/symbols.h"
 #include "collector/report/lines.h"
 #include "common/dirs.h"
 #include "common/rows.h"
@@ -72,10 +72,10 @@ static const char *frame_text(struct blocking *b, const struct blocking_library 
 			      const struct site_frame *f)
 {
 	const char *name = l ? symbols_name(&l->symbols, f->place ? f->place - 1 : 0) : NULL;
-	char text[300];
+	char text[300], plain[300];
 
 	if (name)
-		snprintf(text, sizeof(text), "%s", name);
+		snprintf(text, sizeof(text), "%s", symbols_plain(name, plain, sizeof(plain)));
 	else if (l)
 		snprintf(text, sizeof(text), "%s+0x%" PRIx64, l->base, f->place);
 	else

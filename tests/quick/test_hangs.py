@@ -1,6 +1,7 @@
 """Tasks that hang in a real worker's process, each in another way: the agent's messages, live.json and `crema stuck` name the call and
 what it waits for, within two rounds of the agent. The truth comes from the job."""
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import test_agent_life
+import test_lines
 import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
@@ -26,9 +28,9 @@ TASKS = ["silent_server", "silent_server_with_timeout", "fifo_open", "fifo_read"
 LOOKS_SECONDS = 2  # a task counts after its first second, and the agent's next round is at most a second away
 
 
-@pytest.fixture(scope="module")
-def hanging(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stuck")
+@contextlib.contextmanager
+def hung(folder, python, tasks):
+    """Those tasks hang, in a process of that Python: what the collector, `crema stuck` and `crema top` say of them."""
     for name in ("data", "home"):
         (folder / name).mkdir()
     process, port, http = test_live_numbers.collector(folder / "collected")
@@ -37,15 +39,16 @@ def hanging(tmp_path_factory):
     env = {**os.environ, "LD_PRELOAD": str(test_worker.BUILD / "libcrema.so"), "CREMA_COLLECTOR": f"127.0.0.1:{port}", "CREMA_INSECURE": "on",
            "CREMA_TLS": "off", "HOME": str(folder / "home"), "XDG_STATE_HOME": str(folder / "home")}
     try:
-        with subprocess.Popen([sys.executable, HERE / "stuck_job.py", folder / "data", str(peer), ",".join(TASKS)], env=env, stdin=subprocess.PIPE,
+        with subprocess.Popen([python, HERE / "stuck_job.py", folder / "data", str(peer), ",".join(tasks)], env=env, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as worker:
             pid = json.loads(worker.stdout.readline())["pid"]
             site = types.SimpleNamespace(folder=folder / "data", peer=f"127.0.0.1:{peer}", pid=pid, http=http, began=time.monotonic())
             try:
-                site.live = test_agent_life.until(lambda: all_there(http))
+                due = len(set(tasks) - {"short"})
+                site.live = test_agent_life.until(lambda: all_there(http, due))
                 site.took = time.monotonic() - site.began
                 time.sleep(2.1)
-                site.live = all_there(http)
+                site.live = test_agent_life.until(lambda: with_native(all_there(http, due)))
                 site.rows = {row["key"]: row for row in site.live["doing"]}
                 site.stuck = subprocess.run([test_live_numbers.ROOT / "build/crema", "stuck", "--http", f"127.0.0.1:{http}"], capture_output=True, text=True,
                                             timeout=20)
@@ -62,10 +65,21 @@ def hanging(tmp_path_factory):
         silent.close()
 
 
-def all_there(http):
+@pytest.fixture(scope="module")
+def hanging(tmp_path_factory):
+    with hung(tmp_path_factory.mktemp("stuck"), sys.executable, TASKS) as site:
+        yield site
+
+
+def all_there(http, due):
     with urllib.request.urlopen(f"http://127.0.0.1:{http}/live.json", timeout=5) as answer:
         live = json.loads(answer.read())
-    return live if len(live["doing"]) >= len(TASKS) - 1 else None
+    return live if len(live["doing"]) >= due else None
+
+
+def with_native(live):
+    """The agent's child reads them in the third second of a call."""
+    return live if all(row["native"] for row in live["doing"] if row["call"] and row["kind"] != "GIL") else None
 
 
 def test_each_is_there_once(hanging):
@@ -108,6 +122,34 @@ def test_the_line_of_each(hanging):
     assert hanging.rows["silent_server"]["stack"][0].endswith("readinto")
     loop = next(i for i, text in enumerate(source, 1) if "while True:" in text)
     assert hanging.rows["endless"]["line"] in [f"{HERE}/stuck_job.py:{n} endless" for n in (loop, loop + 1)]
+
+
+def test_the_functions_of_c_between_line_and_call(hanging):
+    """As they are in the sources of CPython and libffi; innermost first, and none of the library's own or of the interpreter's loop."""
+    native = {key: row["native"] and [frame.split()[0] for frame in row["native"]] for key, row in hanging.rows.items()}
+    assert native["silent_server"][0].endswith("recv") and native["silent_server"][1] == "sock_recv_into"
+    assert native["silent_server_with_timeout"][0].endswith("poll") and native["silent_server_with_timeout"][1] == "sock_recv_into"
+    assert native["fifo_read"][0].endswith("read") and native["child"][0].endswith("wait4") and native["fifo_open"][0].endswith("open")
+    for name in ("lock_one", "lock_two", "imports", "xrootd"):
+        assert "PyThread_acquire_lock_timed" in native[name] and "lock_PyThread_acquire_lock" in native[name]
+    order = [native["semaphore"].index(name) for name in ("ffi_call", "_ctypes_callproc", "PyCFuncPtr_call")]
+    assert order == sorted(order)
+    assert native["not_intercepted"][0] == "syscall"  # libffi's own frame has a register that syscall() does not save: "?" may follow
+    assert native["endless"] is None or "take_gil" in native["endless"]
+    assert not any("libcrema" in frame or "_PyEval_EvalFrame" in frame for row in hanging.rows.values() for frame in row["native"] or [])
+    assert re.search(r"\n    at \S*stuck_job.py:26 silent_server\n    through sock_recv_into \(_socket\)\n", hanging.stuck.stdout)
+
+
+@pytest.mark.parametrize("version", test_lines.VERSIONS[1:] if os.environ.get("CREMA_ALL_CELLS") else ["3.10", "3.15"])
+def test_functions_of_c_in_each_python(version, tmp_path):
+    """Also where the interpreter's loop has no symbol: between it and the call of these tasks are 2 to 10 functions."""
+    with hung(tmp_path, test_lines.python_of(version), ["silent_server", "fifo_read", "lock_one", "lock_two", "child"]) as site:
+        native = {key: [frame.split()[0] for frame in row["native"]] for key, row in site.rows.items()}
+    calls = {"silent_server": "recv", "fifo_read": "read", "child": "wait4"}
+    for key, frames in native.items():
+        of_libc = sum(f.startswith("libc.so") or f.lstrip("_") == calls.get(key) for f in frames)
+        assert 1 <= of_libc <= 4 and 1 <= len(frames) - of_libc <= 6 and "?" not in frames, (key, frames)
+        assert any(frame.lstrip("_") == calls[key] for frame in frames) if key in calls else any("Sem" in f or "lock" in f for f in frames)
 
 
 def test_what_runs_was_in_its_function(hanging):

@@ -7,7 +7,7 @@
 
 #include "agent/stacks.h"
 #include "collector/report/report.h"
-#include "collector/model/symbols.h"
+#include "common/symbols.h"
 #include "report_fixture.h"
 
 __attribute__((noinline)) static int a_known_function(int n)

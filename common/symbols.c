@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* symbols.c - names of functions. */
-#include "collector/model/symbols.h"
+#include "common/symbols.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -97,26 +98,38 @@ static int read_symbols(struct symbols *s)
 	return 0;
 }
 
-int symbols_open(struct symbols *s, const char *path, const char *build_id)
+/* The path is the worker's: here it may be anything, even a pipe. */
+static int open_file(struct symbols *s, const char *path)
 {
 	struct stat st;
 
 	memset(s, 0, sizeof(*s));
 	s->fd = -1;
-	if (!path || !build_id || elf_version(EV_CURRENT) == EV_NONE)
+	if (!path || elf_version(EV_CURRENT) == EV_NONE)
 		return -ENOENT;
-	/* The path is the worker's: here it may be anything, even a pipe. */
 	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0)
 		return -errno;
 	if (fstat(s->fd, &st) || !S_ISREG(st.st_mode))
 		return -ENOENT;
 	s->elf = elf_begin(s->fd, ELF_C_READ, NULL);
-	if (!s->elf || elf_kind(s->elf) != ELF_K_ELF)
-		return -EPROTO;
-	if (!id_matches(s->elf, build_id))
-		return -ESTALE;
-	return read_symbols(s);
+	return s->elf && elf_kind(s->elf) == ELF_K_ELF ? 0 : -EPROTO;
+}
+
+int symbols_open(struct symbols *s, const char *path, const char *build_id)
+{
+	int rc = open_file(s, build_id ? path : NULL);
+
+	if (!rc && !id_matches(s->elf, build_id))
+		rc = -ESTALE;
+	return rc ? rc : read_symbols(s);
+}
+
+int symbols_open_any(struct symbols *s, const char *path)
+{
+	int rc = open_file(s, path);
+
+	return rc ? rc : read_symbols(s);
 }
 
 static bool address_of(const struct symbols *s, uint64_t place, uint64_t *address)
@@ -157,6 +170,53 @@ const char *symbols_name(const struct symbols *s, uint64_t place)
 			return elf_strptr(s->elf, s->strings, s->symbol[i - 1].name);
 	}
 	return NULL;
+}
+
+typedef char *demangler(const char *name, char *to, size_t *size, int *status);
+
+static demangler *find_demangler(void)
+{
+	static demangler *found;
+	static bool tried;
+	void *library;
+
+	if (tried)
+		return found;
+	tried = true;
+	library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	if (library)
+		*(void **)&found = dlsym(library, "__cxa_demangle");
+	return found;
+}
+
+/* Where the arguments begin: the parenthesis that closes last, outside of <>. */
+static size_t before_arguments(const char *name)
+{
+	size_t n = strcspn(name, "(");
+	int within = 0;
+
+	if (!strncmp(name + n, "(anonymous", 10) ||
+	    (n >= 8 &&
+	     (!strncmp(name + n - 8, "operator", 8) || !strncmp(name + n - 8, "decltype", 8))))
+		return strlen(name);
+	for (size_t i = 0; i < n; i++)
+		within += (name[i] == '<') - (name[i] == '>');
+	return within ? strlen(name) : n;
+}
+
+const char *symbols_plain(const char *name, char *to, size_t size)
+{
+	demangler *demangle = strncmp(name, "_Z", 2) ? NULL : find_demangler();
+	int failed = 1;
+	char *plain = demangle ? demangle(name, NULL, NULL, &failed) : NULL;
+
+	if (!plain || failed) {
+		free(plain);
+		return name;
+	}
+	snprintf(to, size, "%.*s", (int)before_arguments(plain), plain);
+	free(plain);
+	return to;
 }
 
 void symbols_release(struct symbols *s)
