@@ -55,6 +55,7 @@
 #define CREMA_FRAME_ZLIB 1u		  /* flag: payload is zlib data */
 #define CREMA_FRAME_STORED_MAX (1u << 20) /* reject more stored bytes */
 #define CREMA_FRAME_RAW_MAX (4u << 20)	  /* do not inflate to more */
+#define CREMA_DOING_BYTES (320u << 10)	  /* a DOING message has less */
 #define CREMA_WORKER_ID_BYTES 16u
 #define CREMA_DEFAULT_PORT 8990
 #define CREMA_DEFAULT_HTTP 8991

@@ -79,16 +79,15 @@
 #include "common/ranges.h"
 #include "wire.h"
 
-#define LIVE_PREFIXES 100	     /* counted separately; tasks of all others are under "other" */
-#define LIVE_PREFIX_BYTES 64	     /* longer ones are cut */
-#define LIVE_SILENT_MS 10000	     /* as in model.h: samples come each second */
-#define LIVE_LOST_MS (10 * 60000)    /* without a goodbye */
-#define LIVE_GONE_KEPT 1024	     /* workers that left and are kept individually */
-#define LIVE_LOST_KEPT 4096	     /* the same for lost workers */
-#define LIVE_WORKERS 65536	     /* kept individually: more are not accepted */
-#define LIVE_JSON_WORKERS 1000	     /* rows in live.json */
-#define LIVE_DOING_ROWS 200	     /* rows of what tasks do in live.json */
-#define LIVE_DOING_BYTES (64u << 10) /* per worker */
+#define LIVE_PREFIXES 100	  /* counted separately; tasks of all others are under "other" */
+#define LIVE_PREFIX_BYTES 64	  /* longer ones are cut */
+#define LIVE_SILENT_MS 10000	  /* as in model.h: samples come each second */
+#define LIVE_LOST_MS (10 * 60000) /* without a goodbye */
+#define LIVE_GONE_KEPT 1024	  /* workers that left and are kept individually */
+#define LIVE_LOST_KEPT 4096	  /* the same for lost workers */
+#define LIVE_WORKERS 65536	  /* kept individually: more are not accepted */
+#define LIVE_JSON_WORKERS 1000	  /* rows in live.json */
+#define LIVE_DOING_ROWS 200	  /* rows of what tasks do in live.json */
 #define LIVE_DOING_MEMORY (32u << 20) /* of all; the rest is not shown */
 #define LIVE_NEAR_LIMIT 0.8	      /* of a worker's memory limit */
 

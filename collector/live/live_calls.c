@@ -24,7 +24,7 @@ int live_calls_take(struct live *live, struct live_worker *w, const msgpack_obje
 	live_calls_forget(live, w);
 	w->doing_boot_ns = boot_ns;
 	if (!rows || rows->type != MSGPACK_OBJECT_ARRAY || !rows->via.array.size ||
-	    n > LIVE_DOING_BYTES || live->doing_bytes + n > LIVE_DOING_MEMORY)
+	    n > CREMA_DOING_BYTES || live->doing_bytes + n > LIVE_DOING_MEMORY)
 		return 0;
 	rc = buf_add(&w->doing, p, n);
 	live->doing_bytes += w->doing.len;

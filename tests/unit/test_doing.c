@@ -11,6 +11,7 @@
 
 #include "agent/doing.h"
 #include "contract/calls.h"
+#include "wire.h"
 
 #define NS_PER_TICK 3u
 
@@ -390,6 +391,43 @@ static void test_the_oldest_of_many(void **state)
 	assert_int_equal(attempts, ((UINT64_C(1) << DOING_ROWS) - 1) << 1);
 }
 
+/* Names and frames as long as they can be: the collector must not refuse the message. */
+static void test_the_longest_message(void **state)
+{
+	struct here *h = *state;
+	static char longest[256];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	wait_for_other(h);
+	for (uint32_t i = 0; i < DOING_ROWS; i++) {
+		struct crema_task *t;
+		struct doing_known *k;
+
+		in_call(h, i, CREMA_CALL_read, (uint64_t)h->ends[0], 1);
+		t = &h->f->shm->task[i];
+		memset(t->key, 'k', sizeof(t->key));
+		t->prefix = t->span = t->function = t->dataset = t->filename = text(h->f, longest);
+		look_at_all(h, 9, (200 + i) * SECOND);
+		k = h->doing->seen[i + 3].known;
+		assert_non_null(k);
+		memset(&k->on.text, 'o', sizeof(k->on.text) - 1);
+		memset(k->stack.line, 'l', sizeof(k->stack.line) - 1);
+		k->stack.place = k->tried = k->native.known = true;
+		k->stack.frames = DOING_FRAMES;
+		k->native.frames = NATIVE_FRAMES;
+		for (size_t f = 0; f < DOING_FRAMES; f++)
+			memset(k->stack.frame[f], 'f', DOING_FRAME_BYTES - 1);
+		for (size_t f = 0; f < NATIVE_FRAMES; f++)
+			memset(k->native.frame[f], 'n', NATIVE_FRAME_BYTES - 1);
+	}
+	h->doing->sent = 0;
+	assert_non_null(look_at_all(h, 9, 300 * SECOND));
+	assert_in_range(h->doing->scratch.len,
+			DOING_ROWS * (DOING_FRAMES * DOING_FRAME_BYTES +
+				      NATIVE_FRAMES * NATIVE_FRAME_BYTES),
+			CREMA_DOING_BYTES - 4096);
+}
+
 /* A connection to a listener of this process, and the listener's address as text. */
 static int connected(int family, int *own, char *text, size_t size)
 {
@@ -489,6 +527,7 @@ int main(void)
 		TEST(test_when_it_is_sent),
 		TEST(test_which_threads),
 		TEST(test_the_oldest_of_many),
+		TEST(test_the_longest_message),
 		TEST(test_objects),
 	};
 #undef TEST
