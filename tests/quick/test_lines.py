@@ -8,11 +8,13 @@ import re
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pprof_file
 import pytest
 import spool
+import test_agent_life
 import test_live_numbers  # sets the path to the integration tests' modules
 import test_worker
 
@@ -105,6 +107,39 @@ def test_each_line_has_its_share(run):
         share, truth = sum(seconds[name].values()) / total, spent / wall
         error = 2 * 1.96 * (truth * (1 - truth) / n) ** 0.5
         assert share == pytest.approx(truth, abs=error), (name, samples)
+
+
+@pytest.mark.skipif(not os.environ.get("CREMA_ALL_CELLS"), reason="25 s, and only with --all")
+def test_pythons_own_sampler_agrees(tmp_path):
+    """CPython 3.15's sampling profiler, on the same process at the same time: both within the error of their samples."""
+    python, told = python_of("3.15"), {}
+    runs = threading.Thread(target=lambda: told.update(job(tmp_path / "job", python, 2)))
+    runs.start()
+    pid = test_agent_life.until(lambda: next((p.name for p in Path("/proc").iterdir() if p.name.isdigit() and JOB.name.encode() in words_of(p)), None))
+    sampled = subprocess.run([python, "-m", "profiling.sampling", "attach", "-d", "24", "-r", "100hz", "-a", "--mode", "wall", "--collapsed",
+                              "-o", tmp_path / "sampled", pid], capture_output=True, text=True, timeout=60)
+    runs.join()
+    assert sampled.returncode == 0, sampled.stderr
+    stacks = json.loads(report(tmp_path / "job", "--json", "-"))["stacks"]
+    seconds, _ = seconds_by_caller(stacks)
+    theirs = dict.fromkeys(told["spent"], 0)
+    for line in (tmp_path / "sampled").read_text().splitlines():
+        for name in theirs:
+            theirs[name] += int(line.rsplit(" ", 1)[1]) if f"{JOB.name}:{name}:" in line else 0
+    wall, all_of_them = sum(s for s, _ in told["spent"].values()), sum(theirs.values())
+    assert all_of_them > 1500
+    for name, (spent, _) in told["spent"].items():
+        truth, share = spent / wall, sum(seconds[name].values()) / stacks["own"]["seconds"]
+        assert theirs[name] / all_of_them == pytest.approx(truth, abs=0.01), (name, theirs)
+        assert share == pytest.approx(truth, abs=0.01), (name, share)
+
+
+def words_of(process):
+    """The command line of an entry of /proc; b"" if it has ended."""
+    try:
+        return (process / "cmdline").read_bytes() if b"3.15" in (process / "cmdline").read_bytes().split(b"\0")[0] else b""
+    except OSError:
+        return b""
 
 
 def test_computing_is_told_from_waiting(run):
