@@ -166,6 +166,13 @@ def alone(path):
             file["Events"][name].array(entry_start=10_000, entry_stop=90_000)
 
 
+def iterate(path):
+    import uproot
+
+    with uproot.open(path) as file:
+        assert sum(1 for _ in file["Events"].iterate(BOTH, entry_start=10_000, entry_stop=90_000, step_size=30_000)) == 3
+
+
 def eager(path):
     from coffea.nanoevents import BaseSchema, NanoEventsFactory
 
@@ -173,7 +180,7 @@ def eager(path):
                                 iteritems_options={"filter_name": BOTH}).events()
 
 
-@pytest.mark.parametrize("read", [together, alone, eager])
+@pytest.mark.parametrize("read", [together, alone, iterate, eager])
 def test_uproot_and_eager_arrays(shared, data, cell, read):
     """Baskets belong to their column; a request for both columns has a separate row."""
     path, name = data["zstd"], f"columns, {read.__name__}"

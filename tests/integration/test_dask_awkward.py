@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jobs
 import pytest
+import test_columns
 import test_right_run
 import venvs
 
@@ -43,6 +44,16 @@ def lazy_run(new_cluster, data):
     return report, steps, printed
 
 
+def check_columns(report, data):
+    """Those that the graph needs, by dataset, and no others."""
+    columns = {(row["dataset"], row["column"]): row["basket_bytes"] for row in report["read_columns"] if row["kind"] == "column"}
+    for dataset, codec in (("ttbar", "zlib"), ("wjets", "zstd")):
+        baskets = test_columns.Baskets(data[codec])
+        for column in ("nJet", "Jet_pt", "Jet_eta"):
+            assert columns.pop((dataset, column)) == sum(basket[1] for basket in baskets.of(column, 0, 200_000))
+    assert not columns
+
+
 def by_class(rows):
     """Dask's CPU seconds of preprocessing, merging and the rest."""
     sums = defaultdict(float)
@@ -52,8 +63,9 @@ def by_class(rows):
     return sums
 
 
-def test_filling_histograms_is_the_users_work(lazy_run):
+def test_filling_histograms_is_the_users_work(lazy_run, data):
     report, steps, theirs = lazy_run
+    check_columns(report, data)
     metrics, dask = report["metrics"], by_class(theirs["cpu"])
     assert all(sum(values) > 0 for values in theirs["filled"].values())
     assert metrics["num_chunks"] == 8 and metrics["total_events"] == 400_000
