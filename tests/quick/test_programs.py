@@ -1,0 +1,42 @@
+"""Twenty small programs whose lines and seconds are known (programs_job.py), on the oldest and the newest Python of this machine; CREMA_ALL_CELLS=1: on
+each."""
+
+import json
+import os
+
+import pytest
+from test_lines import HERE, VERSIONS, job, marked, python_of, report
+
+JOB = HERE / "programs_job.py"
+LINES = marked(JOB)
+WAITS = {"asleep": "sleep", "locked": "lock_wait", "event": "lock_wait", "answer": "network_wait", "file_lock": "lock_wait"}
+UNIT = 0.5
+
+
+@pytest.fixture(scope="module", params=VERSIONS if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.10", "3.15"])
+def run(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    told = job(folder, python_of(request.param), UNIT, JOB)
+    return told["spent"], json.loads(report(folder, "--json", "-"))["stacks"]
+
+
+def test_each_program_is_in_its_line(run):
+    """By the line of the program alone: 0.5 s are about fifty samples."""
+    spent, stacks = run
+    found = {row["line"]: row for row in stacks["lines"] if row["file"] == str(JOB)}
+    assert len(spent) == len(LINES) == 20
+    wrong = {}
+    for name, seconds in spent.items():
+        row = found.get(LINES[name], {"seconds": 0})
+        classes = [WAITS[name]] if name in WAITS else ["cpu", "runqueue_wait"]
+        there = sum(row.get(f"{wait}_seconds") or 0 for wait in classes)
+        if abs(there - seconds) > 0.15 * seconds + 0.06:
+            wrong[name] = (there, seconds, {k: v for k, v in row.items() if k.endswith("seconds") and v})
+    assert not wrong
+
+
+def test_nothing_else_has_their_time(run):
+    spent, stacks = run
+    of_programs = sum(row["seconds"] for row in stacks["lines"] if row["file"] == str(JOB) and row["line"] in LINES.values())
+    assert of_programs == pytest.approx(sum(spent.values()), rel=0.05)
+    assert stacks["own"]["seconds"] == pytest.approx(stacks["task_wall_seconds"], rel=0.03)
