@@ -1,12 +1,16 @@
 """Runs the tests of other projects with and without the preload, and compares how each test ends.
 
-    compare_suites.py [--short] [--only NAME...] [--python PYTHON...] [--distributed TREE [--with PYTHON]]
-                      [--library LIB] [--output DIR]
+    compare_suites.py [--short] [--only NAME...] [--python PYTHON...] [--distributed TREE] [--project NAME TREE]...
+                      [--with PYTHON] [--library LIB] [--output DIR]
 
 CPython's own regression tests run in processes that are not workers: there the library must only do no harm.
 The tests of distributed start Workers in the process that runs them, which is therefore armed and has an agent.
 Neither its wheel nor its source package contains them, so they only run if a source tree of the installed
 version is given. test_socket is left out: it hangs on some machines without any preload.
+
+--project runs the files of TREE/tests, as coffea's and uproot's source packages have them: each test function runs as
+a task of a worker and is measured (tests/integration/as_tasks.py), and so are the workers that tests start. Of other suites
+only those of --only run then.
 
 A test that ends differently is run again, up to twice, with and without: only a test that differs each time
 counts. Status 0: no differences; 1: some, which are listed; 2: the suites could not run.
@@ -129,6 +133,14 @@ def distributed_suites(names, tree, python):
             "--color=no", "--junit-xml", result, f], armed=True)
 
 
+def project_suites(projects, python):
+    plugins = ROOT / "tests" / "integration" / "plugins"
+    for name, tree in projects:
+        yield Suite(name, lambda result, tree=Path(tree).absolute(): [
+            "env", "-C", tree, f"PYTHONPATH={plugins}", python, "-m", "pytest", "-q", "-p", "as_tasks", "-p", "no:cacheprovider", "--color=no",
+            "--timeout=120", "--rootdir", tree, "--junit-xml", result, tree / "tests"], armed=True)
+
+
 def other_pythons():
     """Other CPythons on this machine that come with multiprocessing's tests."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -141,6 +153,7 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these modules only, as test_io or distributed-test_nanny")
     parser.add_argument("--python", nargs="+", type=Path, help="interpreters for CPython's tests")
     parser.add_argument("--distributed", metavar="TREE", type=Path, help="source tree of distributed, for its tests")
+    parser.add_argument("--project", nargs=2, action="append", default=[], metavar=("NAME", "TREE"), help="source tree of a project, for its tests")
     parser.add_argument("--with", dest="python_distributed", metavar="PYTHON", default=sys.executable,
                         help="the Python that has distributed, pytest and pytest-timeout")
     parser.add_argument("--library", type=Path, default=ROOT / "build" / "libcrema.so")
@@ -153,10 +166,13 @@ def main():
     if args.only:
         names = [n for n in args.only if not n.startswith("distributed-")]
         armed = [n for n in armed if f"distributed-{n}" in args.only]
+    elif args.project:
+        names = []
     elif not args.distributed:
         print("tests of distributed: left out, no source tree is given")
     total = bad = 0
-    suites = [*cpython_suites(pythons, names), *distributed_suites(armed, args.distributed, args.python_distributed)]
+    suites = [*cpython_suites(pythons, names), *distributed_suites(armed, args.distributed, args.python_distributed),
+              *project_suites(args.project, args.python_distributed)]
     for suite in suites:
         plain, differing = suite.compare(args.library.resolve(), args.output)
         counts = ", ".join(f"{list(plain.values()).count(how)} {how}" for how in sorted(set(plain.values())))
