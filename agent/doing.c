@@ -42,13 +42,26 @@ static bool same_call(const struct doing_seen *seen, const struct crema_thread *
 	return seen->word == t->call && seen->start == t->call_start;
 }
 
+/* Of a thread that is in the same call as at the previous look. */
+static void read_native(struct doing *d, const struct doing_row *row, struct doing_known *k,
+			uint64_t thread_state)
+{
+	if (k->tried)
+		return;
+	if (k->ticket)
+		k->tried = native_take(&d->native, k->ticket, &k->native);
+	else
+		k->ticket = native_want(&d->native, row->tid,
+					doing_stack_entry(d->view, d->pid, thread_state, row->tid));
+}
+
 /*
  * What the thread waits for, and its stack. If it has not left its call since the last sample both
  * are unchanged, except for a child, which has its own name only once it runs its own program.
  * *place: a hash of a call that is not intercepted.
  */
-static void read_known(const struct doing *d, const struct doing_seen *seen,
-		       const struct crema_thread *t, struct doing_row *row, uint64_t *place)
+static void read_known(struct doing *d, const struct doing_seen *seen, const struct crema_thread *t,
+		       struct doing_row *row, uint64_t *place)
 {
 	struct doing_known *k = seen->known;
 	bool same = t->call && same_call(seen, t);
@@ -62,24 +75,12 @@ static void read_known(const struct doing *d, const struct doing_seen *seen,
 		doing_stack_read(&k->stack, d->view, d->pid, t->python, row->tid);
 	same = same || (!t->call && k->on.call[0] && k->kernel == *place);
 	k->kernel = t->call ? 0 : *place;
-	k->lasts = same && k->on.call[0];
 	if (!same) {
 		k->tried = k->native.known = false;
 		k->ticket = 0;
+	} else if (k->on.call[0]) {
+		read_native(d, row, k, t->python);
 	}
-}
-
-/* The thread has been in the same call since it was asked for. */
-static void read_native(struct doing *d, const struct doing_row *row, struct doing_known *k,
-			uint64_t thread_state)
-{
-	if (!k->lasts || k->tried)
-		return;
-	if (k->ticket)
-		k->tried = native_take(&d->native, k->ticket, &k->native);
-	else
-		k->ticket = native_want(&d->native, row->tid,
-					doing_stack_entry(d->view, d->pid, thread_state, row->tid));
 }
 
 /* Where the thread is: its call and from which line, else in which function it runs. Without a
@@ -141,7 +142,6 @@ static void look_at(struct doing *d, struct doing_row *row, struct doing_seen *s
 	row->call_boot_ns = called ? call_began(d, seen, &t, ticks, boot_ns) : 0;
 	if (!called)
 		seen->word = seen->start = 0;
-	read_native(d, row, seen->known, t.python);
 	place = place_of(row->known, place);
 	if (!place || seen->place != place || seen->attempt != row->task.attempt)
 		seen->place_boot_ns = boot_ns;
@@ -220,25 +220,24 @@ static void pack_task(msgpack_packer *pk, const struct view *v, const struct cre
 	pack_kv_u64(pk, "start_boot_ns", t->start_boot_ns);
 }
 
-static void pack_stack(msgpack_packer *pk, const struct doing_stack *s)
+/* n texts, each in a field of that many bytes. */
+static void pack_frames(msgpack_packer *pk, const char *key, const char *frame, size_t n,
+			size_t bytes)
 {
-	pack_known(pk, "line", s->line);
-	pack_text(pk, "stack");
-	pack_array(pk, s->frames);
-	for (size_t i = 0; i < s->frames; i++)
-		pack_str(pk, s->frame[i], strlen(s->frame[i]));
+	pack_text(pk, key);
+	pack_array(pk, n);
+	for (size_t i = 0; i < n; i++, frame += bytes)
+		pack_str(pk, frame, strlen(frame));
 }
 
-static void pack_native(msgpack_packer *pk, const struct native_stack *s)
+static void pack_stacks(msgpack_packer *pk, const struct doing_known *k)
 {
-	pack_text(pk, "native");
-	if (!s->known) {
-		pack_nil(pk);
-		return;
-	}
-	pack_array(pk, s->frames);
-	for (size_t i = 0; i < s->frames; i++)
-		pack_str(pk, s->frame[i], strlen(s->frame[i]));
+	pack_known(pk, "line", k->stack.line);
+	pack_frames(pk, "stack", k->stack.frame[0], k->stack.frames, DOING_FRAME_BYTES);
+	if (k->native.known)
+		pack_frames(pk, "native", k->native.frame[0], k->native.frames, NATIVE_FRAME_BYTES);
+	else
+		pack_kv_text(pk, "native", NULL);
 }
 
 static void pack_rows(const struct doing *d, msgpack_packer *pk)
@@ -259,8 +258,7 @@ static void pack_rows(const struct doing *d, msgpack_packer *pk)
 		pack_kv_text(pk, "kind", r->known->on.kind);
 		pack_known(pk, "object", r->known->on.text);
 		pack_kv_maybe(pk, "place_boot_ns", r->place_boot_ns != 0, r->place_boot_ns);
-		pack_stack(pk, &r->known->stack);
-		pack_native(pk, &r->known->native);
+		pack_stacks(pk, r->known);
 		pack_known(pk, "state", r->state);
 		pack_known(pk, "wchan", r->wchan);
 		pack_map_end(pk, map);

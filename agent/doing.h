@@ -24,9 +24,9 @@
 struct doing_known {
 	struct doing_object on;
 	struct doing_stack stack;
-	uint64_t kernel;   /* a hash of a call that is not intercepted */
-	bool lasts, tried; /* in this call at the previous look, too; native was read */
-	uint32_t ticket;   /* of native; 0: not asked for */
+	uint64_t kernel; /* a hash of a call that is not intercepted */
+	uint32_t ticket; /* of native; 0: not asked for */
+	bool tried;	 /* native was read */
 	struct native_stack native;
 };
 

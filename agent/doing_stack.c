@@ -11,11 +11,6 @@
 #include "fnv.h"
 #include "own_code.h"
 
-static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
-{
-	return doing_memory(*(int *)pid, address, to, bytes);
-}
-
 void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const char *file, int line,
 		      const char *function)
 {
@@ -28,7 +23,12 @@ void doing_stack_text(char out[DOING_FRAME_BYTES], const struct view *v, const c
 		 shown.len < 120 ? shown.ptr : shown.ptr + shown.len - 120, number, function);
 }
 
-static struct py_process worker(const struct view *v, int *pid)
+static size_t read_worker(void *pid, uint64_t address, void *to, size_t bytes)
+{
+	return doing_memory(*(int *)pid, address, to, bytes);
+}
+
+struct py_process doing_python(const struct view *v, int *pid)
 {
 	return (struct py_process){.read = read_worker,
 				   .arg = pid,
@@ -41,7 +41,7 @@ static struct py_process worker(const struct view *v, int *pid)
 
 uint64_t doing_stack_entry(const struct view *v, int pid, uint64_t thread_state, uint32_t tid)
 {
-	struct py_process p = worker(v, &pid);
+	struct py_process p = doing_python(v, &pid);
 
 	return py_stack_entry(&p, thread_state, tid);
 }
@@ -49,7 +49,7 @@ uint64_t doing_stack_entry(const struct view *v, int pid, uint64_t thread_state,
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,
 		      uint32_t tid)
 {
-	struct py_process p = worker(v, &pid);
+	struct py_process p = doing_python(v, &pid);
 	char function[PY_NAME_BYTES], file[PY_FILE_BYTES];
 	struct py_frame frame[PY_FRAMES];
 	size_t n = py_stack_walk(&p, thread_state, tid, frame);

@@ -6,6 +6,7 @@
 #ifndef CREMA_AGENT_DOING_STACK_H
 #define CREMA_AGENT_DOING_STACK_H
 
+#include "agent/py_stack.h"
 #include "common/view.h"
 
 #define DOING_FRAMES 16u
@@ -17,6 +18,9 @@ struct doing_stack {
 	size_t frames;		      /* innermost first; deeper ones are left out */
 	char frame[DOING_FRAMES][DOING_FRAME_BYTES]; /* the same */
 };
+
+/* The worker's Python, as the shim recorded it; its memory is read by *pid. */
+struct py_process doing_python(const struct view *v, int *pid);
 
 /* thread_state: as the shim recorded it, 0: it runs no Python. */
 void doing_stack_read(struct doing_stack *s, const struct view *v, int pid, uint64_t thread_state,

@@ -29,8 +29,7 @@ struct mapping {
 };
 
 struct modules {
-	bool no_ids; /* set it before the first reading: build ids stay unknown, no file is opened
-		      */
+	bool no_ids; /* set it before the first reading: no file is opened for its build id */
 	struct module *module;
 	size_t n, cap;
 	struct mapping *map; /* by address */

@@ -3,7 +3,6 @@
 #include "agent/native_stack.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -328,7 +327,6 @@ static void read_all(const struct native *n, int to)
 	can = open_unwinder(&r.unwinder) && !modules_read(&r.modules, n->pid);
 	for (size_t i = 0; i < n->reading; i++) {
 		memset(&found, 0, sizeof(found));
-		found.ticket = n->want[i].ticket;
 		if (can)
 			read_stack(&r, &n->want[i], &found.stack);
 		found.cpu_ns = cpu_ns();

@@ -12,15 +12,11 @@
 #include <unistd.h>
 
 #include "agent/doing_object.h"
+#include "agent/doing_stack.h"
 #include "agent/pylines_class.h"
 #include "common/procfs.h"
 #include "common/clock.h"
 #include "contract/calls.h"
-
-static size_t read_memory(void *pid, uint64_t address, void *to, size_t bytes)
-{
-	return doing_memory(*(int *)pid, address, to, bytes);
-}
 
 static bool read_objects(void *pid, const uint64_t *address, size_t n, void *to, size_t bytes)
 {
@@ -92,16 +88,10 @@ static bool is_ready(struct pylines *l)
 		return l->hz != 0;
 	if (!__atomic_load_n(&m->python_version, __ATOMIC_ACQUIRE) || !m->python_runtime)
 		return false;
-	l->process = (struct py_process){.read = read_memory,
-					 .read_all = read_objects,
-					 .arg = &l->pid,
-					 .version = m->python_version,
-					 .runtime = m->python_runtime,
-					 .code_type = m->python_types[0],
-					 .unicode_type = m->python_types[1],
-					 .bytes_type = m->python_types[2]};
+	l->process = doing_python(l->view, &l->pid);
+	l->process.read_all = read_objects;
 	/* The worker allows it to this process, and may be about to. */
-	if (read_memory(&l->pid, m->python_runtime, &word, sizeof(word)) != sizeof(word)) {
+	if (doing_memory(l->pid, m->python_runtime, &word, sizeof(word)) != sizeof(word)) {
 		l->state = errno == EPERM || errno == ENOSYS ? "refused" : "unreadable";
 		return false;
 	}

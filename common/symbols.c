@@ -219,6 +219,12 @@ const char *symbols_plain(const char *name, char *to, size_t size)
 	return to;
 }
 
+bool symbols_of_libc(const char *base)
+{
+	return !strncmp(base, "libc.so", 7) || !strncmp(base, "libc-", 5) ||
+	       !strncmp(base, "libpthread", 10);
+}
+
 void symbols_release(struct symbols *s)
 {
 	free(s->symbol);

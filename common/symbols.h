@@ -8,6 +8,7 @@
 #ifndef CREMA_COMMON_SYMBOLS_H
 #define CREMA_COMMON_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ const char *symbols_name(const struct symbols *s, uint64_t place);
  * libstdc++ translates it, opened by name; without it, names stay as they are.
  */
 const char *symbols_plain(const char *name, char *to, size_t size);
+/* A library of the C library itself, by its file's name: each call ends in it. */
+bool symbols_of_libc(const char *base);
 void symbols_release(struct symbols *s);
 
 #endif

@@ -9,8 +9,8 @@ Neither its wheel nor its source package contains them, so they only run if a so
 version is given. test_socket is left out: it hangs on some machines without any preload.
 
 --project runs the files of TREE/tests, as coffea's and uproot's source packages have them: each test function runs as
-a task of a worker and is measured (tests/integration/as_tasks.py), and so are the workers that tests start. Of other suites
-only those of --only run then.
+a task of a worker and is measured (tests/integration/plugins/as_tasks.py), and so are the workers that tests start.
+Of other suites only those of --only run then.
 
 A test that ends differently is run again, up to twice, with and without: only a test that differs each time
 counts. Status 0: no differences; 1: some, which are listed; 2: the suites could not run.

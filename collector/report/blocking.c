@@ -48,8 +48,7 @@ static struct blocking_library *library_of(struct blocking *b, const struct mode
 	}
 	l->module = module;
 	l->base = dirs_base(module->path, "");
-	l->plumbing = starts_with(l->base, "libc.so") || starts_with(l->base, "libc-") ||
-		      starts_with(l->base, "ld-linux") || starts_with(l->base, "libpthread") ||
+	l->plumbing = symbols_of_libc(l->base) || starts_with(l->base, "ld-linux") ||
 		      starts_with(l->base, "libcrema.so");
 	symbols_open(&l->symbols, module->path, module->build_id);
 	return l;

@@ -10,6 +10,7 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/top/top.h"
+#include "common/symbols.h"
 
 #define TEXT_BYTES 300
 #define NATIVE_SHOWN 4
@@ -100,8 +101,7 @@ static void put_call(FILE *out, const json_t *row)
 /* Frames of the C library and of the interpreter: they are named by the call and the line. */
 static bool is_plumbing(const char *library)
 {
-	return !strncmp(library, "libc.so", 7) || !strncmp(library, "libc-", 5) ||
-	       !strncmp(library, "libpthread", 10) || !strncmp(library, "libpython", 9) ||
+	return symbols_of_libc(library) || !strncmp(library, "libpython", 9) ||
 	       !strncmp(library, "python", 6);
 }
 

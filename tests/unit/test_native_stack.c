@@ -48,7 +48,7 @@ static __attribute__((noinline)) void third_function(struct waiter *w)
 
 static __attribute__((noinline)) void second_function(struct waiter *w)
 {
-	char room[300];
+	unsigned char room[300];
 
 	memset(room, 1, sizeof(room));
 	third_function(w);
@@ -65,7 +65,7 @@ static __attribute__((noinline)) void first_function(struct waiter *w)
 static __attribute__((noinline)) void function_of_a_size(struct waiter *w)
 {
 	size_t n = 64 + w->tid % 64;
-	char *room = __builtin_alloca(n);
+	unsigned char *room = __builtin_alloca(n);
 
 	memset(room, 1, n);
 	second_function(w);
@@ -106,25 +106,26 @@ static void end(struct waiter *w)
 	close(w->ends[1]);
 }
 
+static void until_the_child_has_ended(struct native *n, uint64_t boot_ns)
+{
+	for (int i = 0; i < 5000 && n->child; i++) {
+		usleep(1000);
+		native_turn(n, boot_ns);
+	}
+	assert_int_equal(n->child, 0);
+}
+
 /* A whole round for one thread. */
 static void read_once(struct native *n, uint32_t tid, struct native_stack *s)
 {
-	static uint64_t boot_ns = 1;
 	uint32_t ticket = native_want(n, tid, 0);
 
 	n->credit_ns = NATIVE_BURST_NS;
 	assert_int_not_equal(ticket, 0);
 	assert_false(native_take(n, ticket, s));
-	for (int i = 0; i < 5000 && !native_take(n, ticket, s); i++) {
-		native_turn(n, boot_ns++);
-		usleep(1000);
-	}
+	native_turn(n, 1);
+	until_the_child_has_ended(n, 1);
 	assert_true(native_take(n, ticket, s));
-	for (int i = 0; i < 5000 && n->child; i++) {
-		native_turn(n, boot_ns++);
-		usleep(1000);
-	}
-	assert_int_equal(n->child, 0);
 }
 
 /* Until the thread waits. */
@@ -302,10 +303,7 @@ static void test_a_round(void **state)
 	n.credit_ns = NATIVE_BURST_NS;
 	native_turn(&n, 1);
 	assert_int_equal(native_want(&n, w.tid, 0), 0);
-	for (int i = 0; i < 5000 && n.child; i++) {
-		usleep(1000);
-		native_turn(&n, 1);
-	}
+	until_the_child_has_ended(&n, 1);
 	for (size_t i = 0; i < NATIVE_ROUND; i++) {
 		assert_true(native_take(&n, ticket[i], &s));
 		assert_int_equal(s.known, i % 2);
@@ -338,11 +336,7 @@ static void test_a_child_that_hangs(void **state)
 		; /* in case it was faster */
 	native_turn(&n, (100 + NATIVE_ROUND_SECONDS) * second);
 	assert_int_equal(n.child, child);
-	for (int i = 0; i < 5000 && n.child; i++) {
-		native_turn(&n, (102 + NATIVE_ROUND_SECONDS) * second);
-		usleep(1000);
-	}
-	assert_int_equal(n.child, 0);
+	until_the_child_has_ended(&n, (102 + NATIVE_ROUND_SECONDS) * second);
 	assert_true(native_take(&n, ticket, &s));
 	assert_false(s.known);
 	assert_in_range(n.credit_ns, 0,
