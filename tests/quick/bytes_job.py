@@ -24,10 +24,12 @@ def note(line, n):
     moved[line] = moved.get(line, 0) + n
 
 
-def in_calls_of(size, total):
+def in_calls_of(size, total, pause=0):
     n = 0
     while n < total:
         n += len(os.pread(fd, size, n % (8 * MB - size)))  # LINE pread
+        if pause:
+            time.sleep(pause)
     return n
 
 
@@ -36,8 +38,8 @@ def deep(depth, size, total):
 
 
 def reads():
+    note("megabytes", in_calls_of(3 * MB, 192 * MB, pause=0.002))  # LINE megabytes
     for _ in range(4):
-        note("megabytes", in_calls_of(3 * MB, 48 * MB))  # LINE megabytes
         note("baskets", in_calls_of(20_000, 24 * MB))  # LINE baskets
         note("small", in_calls_of(1000, 8 * MB))  # LINE small
         note("deep", deep(40, 50_000, 16 * MB))  # LINE deep

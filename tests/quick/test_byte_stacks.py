@@ -66,6 +66,7 @@ def test_the_rest_is_stated(run, kind):
 
 
 def test_calls_of_megabytes_are_nearly_exact(run):
+    """Where they are not so frequent that samples are taken further apart."""
     found, error, _ = by_line(run, "read")["megabytes"]
     assert error < 0.1 * found and found == pytest.approx(run["told"]["megabytes"], rel=0.03)
 
