@@ -5,7 +5,7 @@
 #include "agent/py_memory.h"
 #include "common/code_name.h"
 
-/* Offsets in objects, the same in CPython 3.10 to 3.15. */
+/* Offsets in objects, the same in CPython 3.10 to 3.15; plus the layout's `more`. */
 #define LOCK_WORD 16u /* to 3.13 the address of a semaphore, then a PyMutex */
 #define RLOCK_OWNER 24u
 #define TYPE_NAME 24u
@@ -30,12 +30,13 @@
 #define SLOTS 32u /* values of a frame that are read at most */
 #define LOCALS_MOST 4096u
 
-/* Of an object; false: it cannot be read. Values on a frame's stack have tags. */
+/* Of an object, without the `more`; false: it cannot be read. Values on a frame's stack have
+ * tags. */
 static bool read_object(const struct py_process *p, uint64_t value, uint8_t to[OBJECT_BYTES])
 {
 	memset(to, 0, OBJECT_BYTES);
 	value = PY_CODE_OF(value);
-	return value >= 4096 && p->read(p->arg, value, to, OBJECT_BYTES) >= 32;
+	return value >= 4096 && p->read(p->arg, value + p->layout.more, to, OBJECT_BYTES) >= 32;
 }
 
 static bool is_text(const struct py_process *p, uint64_t address, const char *text)
@@ -51,8 +52,8 @@ static bool read_lock(const struct py_process *p, uint64_t object, struct py_loc
 {
 	uint64_t type, name;
 
-	if (!py_copy(p, object + PY_OBJECT_TYPE, &type, sizeof(type)) ||
-	    !py_copy(p, type + TYPE_NAME, &name, sizeof(name)))
+	if (!py_copy(p, object + PY_OBJECT_TYPE + p->layout.more, &type, sizeof(type)) ||
+	    !py_copy(p, type + TYPE_NAME + p->layout.more, &name, sizeof(name)))
 		return false;
 	*lock = (struct py_lock){
 		.object = object, .type = type, .stores_owner = is_text(p, name, "_thread.RLock")};
@@ -71,7 +72,7 @@ static uint64_t variables(const struct py_process *p, const struct py_frame *f)
 			return LOCALS_MOST;
 		v = (v - stack) / 8;
 	} else if (!py_copy(p, f->code + l->member[PY_CODE_SLOTS], &v, sizeof(v)) ||
-		   !py_copy(p, v + PY_SIZE, &v, sizeof(v))) {
+		   !py_copy(p, v + PY_SIZE + l->more, &v, sizeof(v))) {
 		return LOCALS_MOST;
 	}
 	return v < LOCALS_MOST ? v : LOCALS_MOST;
@@ -112,7 +113,7 @@ static bool find_lock(const struct py_process *p, uint64_t semaphore, const stru
 
 	if (p->layout.minor >= MUTEXES_FROM)
 		return py_copy(p, semaphore - PARKED_ADDRESS, &self, sizeof(self)) &&
-		       read_lock(p, self - LOCK_WORD, lock);
+		       read_lock(p, self - LOCK_WORD - p->layout.more, lock);
 	n = read_values(p, frame, SLOTS, value);
 	for (size_t i = 0; i < n; i++) {
 		if (!read_object(p, value[i], b))
@@ -139,7 +140,8 @@ uint64_t py_lock_owner(const struct py_process *p, const struct py_lock *lock)
 {
 	uint64_t owner;
 
-	if (!lock->stores_owner || !py_copy(p, lock->object + RLOCK_OWNER, &owner, sizeof(owner)))
+	if (!lock->stores_owner ||
+	    !py_copy(p, lock->object + RLOCK_OWNER + p->layout.more, &owner, sizeof(owner)))
 		return 0;
 	return owner;
 }
@@ -174,7 +176,7 @@ static uint64_t depth_of(const struct py_process *p, const struct py_frame *f)
 	uint64_t start = f->code + p->layout.member[PY_CODE_START], object, at;
 
 	if (f->instruction < start ||
-	    !py_copy(p, f->code + CODE_EXCEPTIONS, &object, sizeof(object)) ||
+	    !py_copy(p, f->code + CODE_EXCEPTIONS + p->layout.more, &object, sizeof(object)) ||
 	    !py_read_bytes(p, object, &t))
 		return 0;
 	at = (f->instruction - start) / 2;

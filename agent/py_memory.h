@@ -10,7 +10,8 @@
 #include "agent/py_stack.h"
 
 #define PY_TABLE_BYTES 65536u /* of a code object's tables at most */
-#define PY_SIZE 16u	      /* of a tuple or a bytes object: the number of its items */
+/* As all offsets in objects, plus the layout's `more`. */
+#define PY_SIZE 16u /* of a tuple or a bytes object: the number of its items */
 #define PY_BYTES_DATA 32u
 
 /* All of it, or false. */
@@ -31,7 +32,8 @@ static inline bool py_has_type(const struct py_process *p, uint64_t object, uint
 {
 	uint64_t v;
 
-	return type && py_copy(p, object + PY_OBJECT_TYPE, &v, sizeof(v)) && v == type;
+	return type && py_copy(p, object + PY_OBJECT_TYPE + p->layout.more, &v, sizeof(v)) &&
+	       v == type;
 }
 
 struct py_table {
@@ -44,8 +46,10 @@ static inline bool py_read_bytes(const struct py_process *p, uint64_t object, st
 {
 	uint64_t n;
 
-	if (!py_has_type(p, object, p->bytes_type) ||
-	    !py_copy(p, object + PY_SIZE, &n, sizeof(n)) || n > sizeof(to->byte) ||
+	if (!py_has_type(p, object, p->bytes_type))
+		return false;
+	object += p->layout.more;
+	if (!py_copy(p, object + PY_SIZE, &n, sizeof(n)) || n > sizeof(to->byte) ||
 	    (n && !py_copy(p, object + PY_BYTES_DATA, to->byte, n)))
 		return false;
 	to->n = n;

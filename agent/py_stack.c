@@ -9,6 +9,7 @@
 #include "fnv.h"
 
 #define CODE_BYTES_LEAST 152u
+#define COPIES_MOST 256u /* threads whose instructions are found */
 #define TEXT_LENGTH 16u
 #define TEXT_STATE 32u
 #define WALKS 4
@@ -156,7 +157,8 @@ static bool read_codes(const struct py_process *p, const struct py_frame *frame,
 			    p->read(p->arg, at[i], code[i], PY_CODE_BYTES) < CODE_BYTES_LEAST)
 				return false;
 	for (size_t i = 0; i < n; i++)
-		if (!p->code_type || py_word(code[i], PY_OBJECT_TYPE) != p->code_type)
+		if (!p->code_type ||
+		    py_word(code[i], PY_OBJECT_TYPE + p->layout.more) != p->code_type)
 			return false;
 	return true;
 }
@@ -171,6 +173,25 @@ static uint32_t check_of(const struct py_layout *l, const uint8_t *code)
 			     py_word(code, l->member[PY_CODE_LINES]), first);
 }
 
+/* Free threaded: each thread runs a copy of the instructions of its own. Returns the address in the
+ * code object of the instruction that `bits` low bits of an address in any of them name; 0: it is
+ * in none. */
+static uint64_t instruction_in(const struct py_process *p, uint64_t at, const uint8_t *code,
+			       uint64_t instruction, uint64_t bits)
+{
+	const struct py_layout *l = &p->layout;
+	uint64_t table[1 + COPIES_MOST], words = py_word(code, PY_SIZE + l->more), copies, offset;
+	size_t n = p->read(p->arg, py_word(code, l->member[PY_CODE_COPIES]), table, sizeof(table));
+
+	copies = n >= sizeof(*table) && table[0] < COPIES_MOST ? table[0] : COPIES_MOST;
+	for (size_t i = 1; i <= copies && i < n / sizeof(*table); i++) {
+		offset = (instruction - table[i]) & bits;
+		if (table[i] && offset < 2 * words)
+			return at + l->member[PY_CODE_START] + offset;
+	}
+	return 0;
+}
+
 static uint64_t key_of(const struct py_frame *f)
 {
 	uint64_t key = crema_hash_more(CREMA_HASH_BEGIN, &f->code, sizeof(f->code));
@@ -182,8 +203,13 @@ static uint64_t key_of(const struct py_frame *f)
 struct py_frame py_stack_frame(const struct py_process *p, const struct crema_py_frame *recorded)
 {
 	struct py_frame f = {.code = recorded->code, .check = recorded->check};
+	uint8_t code[PY_CODE_BYTES] = {0};
 
 	f.instruction = recorded->at + (p->layout.member[PY_CODE_START] == PY_ABSENT ? 0 : f.code);
+	if (p->layout.more) {
+		p->read(p->arg, f.code, code, sizeof(code));
+		f.instruction = instruction_in(p, f.code, code, recorded->at, UINT32_MAX);
+	}
 	f.key = key_of(&f);
 	return f;
 }
@@ -219,6 +245,9 @@ size_t py_stack_sample(struct py_process *p, uint64_t thread_state, uint32_t tid
 		return 0;
 	for (size_t i = 0; i < same; i++) {
 		frame[i].check = check_of(&p->layout, code[i]);
+		if (p->layout.more)
+			frame[i].instruction = instruction_in(p, frame[i].code, code[i],
+							      frame[i].instruction, UINT64_MAX);
 		frame[i].key = key_of(&frame[i]);
 	}
 	return same;
@@ -316,22 +345,24 @@ static size_t put_utf8(char *to, uint32_t c)
 static bool read_text(const struct py_process *p, const struct py_layout *l, uint64_t object,
 		      char *out, size_t size, bool tail)
 {
-	uint8_t head[48], data[4 * PY_FILE_BYTES];
+	uint8_t head[40], data[4 * PY_FILE_BYTES];
 	uint64_t length, from = 0;
 	size_t n, used = 0;
 	uint32_t state, kind;
 
-	if (!py_has_type(p, object, p->unicode_type) || !py_copy(p, object, head, 40))
+	if (!py_has_type(p, object, p->unicode_type) ||
+	    !py_copy(p, object + l->more, head, sizeof(head)))
 		return false;
 	length = py_word(head, TEXT_LENGTH);
 	memcpy(&state, head + TEXT_STATE, sizeof(state));
-	kind = state >> 2 & 7;
-	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
+	state >>= l->more ? 8 : 2; /* interned */
+	kind = state & 7;
+	if (!(state >> 3 & 1) || (kind != 1 && kind != 2 && kind != 4) || length > 1u << 20)
 		return false;
 	n = length < size - 1 ? length : size - 1;
 	if (tail)
 		from = length - n;
-	if (n && !py_copy(p, object + (state >> 6 & 1 ? l->ascii : l->compact) + from * kind, data,
+	if (n && !py_copy(p, object + (state >> 4 & 1 ? l->ascii : l->compact) + from * kind, data,
 			  n * kind))
 		return false;
 	for (size_t i = 0; i < n && used + 4 < size; i++) {

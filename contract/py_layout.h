@@ -19,8 +19,10 @@
 #define PY_OFFSETS_BYTES 512u /* of _PyRuntime */
 #define PY_FRAME_BYTES 128u   /* covers every member that is read */
 #define PY_CODE_BYTES 256u
-#define PY_OBJECT_TYPE 8u /* of every object: a reference count before it */
-#define PY_OWNED_BY_C 3	  /* owners of frames of the interpreter itself, from here on */
+#define PY_OBJECT_TYPE                                                                             \
+	8u		/* of every object: a reference count before it; and see py_layout.more    \
+			 */
+#define PY_OWNED_BY_C 3 /* owners of frames of the interpreter itself, from here on */
 #define PY_CODE_OF(word) ((word) & ~UINT64_C(7)) /* a frame's code object: the word has tags */
 
 enum py_member {
@@ -38,14 +40,19 @@ enum py_member {
 	PY_CODE_LINES,
 	PY_CODE_FIRST,
 	PY_CODE_START,
-	PY_CODE_SLOTS, /* the tuple of its variables' names */
+	PY_CODE_SLOTS,	/* the tuple of its variables' names */
+	PY_CODE_COPIES, /* free threaded: the copies of its instructions */
 	PY_MEMBERS
 };
 
-/* Offsets of members; ascii, compact: bytes before the characters of a text. */
+/* Offsets of members; ascii, compact: bytes before the characters of a text. A free-threaded
+ * build's objects have PY_MORE_BYTES more before their first member, their type included; member[]
+ * has them, constants for offsets do not. */
+#define PY_MORE_BYTES 16u
 struct py_layout {
 	uint16_t minor; /* 0: unknown */
 	uint16_t told, ascii, compact;
+	uint16_t more; /* PY_MORE_BYTES, or 0 */
 	uint16_t member[PY_MEMBERS];
 };
 
@@ -66,9 +73,12 @@ static inline int py_layout_told(uint32_t version, const uint8_t *runtime, struc
 	memcpy(&v, runtime + 8, 8);
 	if (v >> 16 != version >> 16)
 		return -ENOENT;
-	memcpy(&v, runtime + 16, 8); /* free threaded: other objects */
-	if (v)
-		return -ENOENT;
+	memcpy(&v, runtime + 16, 8);
+	l->more = v ? PY_MORE_BYTES : 0;
+	l->ascii = (uint16_t)(l->ascii + l->more);
+	l->compact = (uint16_t)(l->compact + l->more);
+	if (!l->more)
+		l->member[PY_CODE_COPIES] = PY_ABSENT;
 	for (int i = 0; i < PY_MEMBERS; i++) {
 		if (l->member[i] == PY_ABSENT)
 			continue;
@@ -86,7 +96,7 @@ static inline int py_layout_find(uint32_t version, const uint8_t *runtime, struc
 {
 	static const struct py_layout layouts[] = {
 #define PYTHON(minor, release, particular, told, ascii, compact, ...)                              \
-	{minor, told, ascii, compact, {__VA_ARGS__}},
+	{minor, told, ascii, compact, 0, {__VA_ARGS__}},
 #include "pythons.def"
 	};
 

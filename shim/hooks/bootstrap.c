@@ -154,14 +154,15 @@ static void patch_one(struct watch *w)
 	struct watch *outer = current;
 
 	/* Our import may already have led to the patch, through an event inside it. */
-	if (!module || w->done)
-		return;
-	w->done = 1;
-	current = w;
-	if (w->patch(module))
-		missing_say(w->patch, w->module);
-	current = outer;
-	PyErr_Clear();
+	if (module && !w->done) {
+		w->done = 1;
+		current = w;
+		if (w->patch(module))
+			missing_say(w->patch, w->module);
+		current = outer;
+		PyErr_Clear();
+	}
+	Py_DecRef(module);
 }
 
 static void look_at_all(void)
@@ -182,6 +183,7 @@ static void before_import(const char *name)
 {
 	for (int i = 0; i < WATCHES; i++) {
 		struct watch *w = &watches[i];
+		struct py_turn *turn;
 		PyObject *m;
 
 		if (!wanted(w) || w->tried || strcmp(w->module, name))
@@ -190,7 +192,9 @@ static void before_import(const char *name)
 		 * under way then finds it in sys.modules. If ours fails, the import under way fails
 		 * as well. */
 		w->tried = 1;
+		turn = py_turn_pause();
 		m = PyImport_ImportModule(name);
+		py_turn_resume(turn);
 		if (!m)
 			PyErr_Clear();
 		Py_DecRef(m);
@@ -207,6 +211,7 @@ static void before_open(PyObject *args)
 	struct py_error error;
 	const char *text;
 	Py_ssize_t n;
+	PY_TURN;
 
 	if (!t || !task_slot(t->owner) || !py_is(path, &PyUnicode_Type) || py_in_another())
 		return;
@@ -220,27 +225,14 @@ static void before_open(PyObject *args)
 	py_error_restore(&error);
 }
 
-static int audit(const char *event, PyObject *args, void *unused)
+static void look_at_import(PyObject *args)
 {
-	PyObject *name;
-	const char *text;
+	PyObject *name = PyTuple_GetItem(args, 0);
 	struct py_error error;
+	const char *text;
+	PY_TURN;
 
-	(void)unused;
-	if (event[0] == 'o' && !strcmp(event, "open") && !shim_off)
-		before_open(args);
-	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
-		return 0;
-	/* It begins with imports. Its modules belong to it and stay as they are. */
-	if (py_in_another()) {
-		missing_interpreter();
-		return 0;
-	}
-	/* With a file name the module is incomplete: an extension that is being created. */
-	if (PyTuple_Size(args) < 2 || PyTuple_GetItem(args, 1) != PY_NONE)
-		return 0;
 	py_error_save(&error);
-	name = PyTuple_GetItem(args, 0);
 	text = py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
 	if (text) {
 		before_import(text);
@@ -248,6 +240,21 @@ static int audit(const char *event, PyObject *args, void *unused)
 	}
 	PyErr_Clear();
 	py_error_restore(&error);
+}
+
+static int audit(const char *event, PyObject *args, void *unused)
+{
+	(void)unused;
+	if (event[0] == 'o' && !strcmp(event, "open") && !shim_off)
+		before_open(args);
+	if (event[0] != 'i' || strcmp(event, "import") || shim_off)
+		return 0;
+	/* It begins with imports. Its modules belong to it and stay as they are. */
+	if (py_in_another())
+		missing_interpreter();
+	/* With a file name the module is incomplete: an extension that is being created. */
+	else if (PyTuple_Size(args) >= 2 && PyTuple_GetItem(args, 1) == PY_NONE)
+		look_at_import(args);
 	return 0;
 }
 
@@ -259,13 +266,12 @@ int bootstrap_possible(void)
 	return Py_IsInitialized != NULL && !shim_off;
 }
 
-/* Without the GIL the data here has more than one writer, and objects have another layout. */
-static int is_free_threaded(void)
+static int cannot_take_turns(void)
 {
-	if (!py_without_gil())
+	if (!py_turns_ready())
 		return 0;
-	shim_say("this process runs unmeasured: free-threaded Python is not supported; use the "
-		 "build with the GIL",
+	shim_say("this process runs unmeasured: this free-threaded Python is not supported; "
+		 "use 3.14 or newer, or a build with the GIL",
 		 NULL);
 	return 1;
 }
@@ -276,7 +282,7 @@ void bootstrap_try(void)
 		return;
 	done = 1;
 	bootstrap_watching = 0;
-	if (is_free_threaded() || !py_complete() || PySys_AddAuditHook(audit, NULL)) {
+	if (cannot_take_turns() || !py_complete() || PySys_AddAuditHook(audit, NULL)) {
 		shim_off = 1;
 		return;
 	}

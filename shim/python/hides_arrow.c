@@ -56,6 +56,7 @@ static int is_a(PyObject *o, const char *name)
 	int r = class && PyObject_IsInstance(o, class) == 1;
 
 	Py_DecRef(class);
+	Py_DecRef(lib);
 	return r;
 }
 
@@ -86,7 +87,7 @@ HIDES(hides_options)
 }
 
 /* Opened writers that hide nothing, by address. Any other writer must be opened before it can have
- * such an address; one whose entry was lost counts as one that hides. Under the GIL. */
+ * such an address; one whose entry was lost counts as one that hides. */
 #define WRITERS 256u
 static PyObject *open_writers[WRITERS];
 
@@ -99,6 +100,7 @@ void writer_opens(PyObject *writer, PyObject *options)
 {
 	PyObject **slot = writer_slot(writer);
 	struct py_error error;
+	PY_TURN;
 
 	py_error_save(&error);
 	if (!hides_options(NULL, writer, options, NULL))

@@ -88,6 +88,7 @@ static int list_hides(PyObject *list)
 	int hides = hides_filters(dict);
 
 	Py_DecRef(dict);
+	Py_DecRef(module);
 	/* The data of a virtual dataset is in other datasets, which have their own filters. */
 	return hides || number_of(list, "get_layout") == VIRTUAL;
 }
@@ -155,6 +156,7 @@ static int leaf_hides(PyObject *self)
 	Py_DecRef(id);
 	Py_DecRef(parent);
 	Py_DecRef(table);
+	Py_DecRef(module);
 	return hides;
 }
 

@@ -57,6 +57,98 @@ int py_without_gil(void)
 	return word || (Py_GetVersion && strstr(Py_GetVersion(), "free-threading build"));
 }
 
+/* NULL: the GIL is there. */
+static PyObject *turns;
+static __thread struct py_turn *turn_here;
+
+int py_turns_ready(void)
+{
+	if (turns || !py_without_gil())
+		return 0;
+	/* 3.13 had experimental builds, whose frames are unlike those of later ones. */
+	if (!PyCriticalSection_Begin || !PyCriticalSection_End || !PyDict_GetItemRef ||
+	    !PyDict_GetItemStringRef || !strncmp(Py_GetVersion(), "3.13", 4))
+		return -ENOTSUP;
+	turns = PyDict_New();
+	return turns ? 0 : -ENOTSUP;
+}
+
+void py_turn_begin(struct py_turn *t)
+{
+	t->mine = turns && !turn_here;
+	if (t->mine)
+		py_turn_resume(t);
+}
+
+void py_turn_end(struct py_turn *t)
+{
+	if (!t->mine)
+		return;
+	turn_here = NULL;
+	PyCriticalSection_End(&t->section);
+}
+
+struct py_turn *py_turn_pause(void)
+{
+	struct py_turn *t = turn_here;
+
+	if (t)
+		py_turn_end(t);
+	return t;
+}
+
+void py_turn_resume(struct py_turn *t)
+{
+	if (!t)
+		return;
+	PyCriticalSection_Begin(&t->section, turns);
+	turn_here = t;
+}
+
+PyObject *py_original(PyObject *f, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+	struct py_turn *t = py_turn_pause();
+	PyObject *r = py_vectorcall(f, args, nargs, kwnames);
+
+	py_turn_resume(t);
+	return r;
+}
+
+PyObject *py_original_call(PyObject *f, PyObject *args, PyObject *kwargs)
+{
+	struct py_turn *t = py_turn_pause();
+	PyObject *r = PyObject_Call(f, args, kwargs);
+
+	py_turn_resume(t);
+	return r;
+}
+
+PyObject *py_item(PyObject *dict, PyObject *key)
+{
+	PyObject *item = NULL;
+
+	if (!PyDict_GetItemRef) {
+		item = PyDict_GetItem(dict, key);
+		Py_IncRef(item);
+	} else if (PyDict_GetItemRef(dict, key, &item) < 0) {
+		PyErr_Clear();
+	}
+	return item;
+}
+
+PyObject *py_item_string(PyObject *dict, const char *key)
+{
+	PyObject *item = NULL;
+
+	if (!PyDict_GetItemStringRef) {
+		item = PyDict_GetItemString(dict, key);
+		Py_IncRef(item);
+	} else if (PyDict_GetItemStringRef(dict, key, &item) < 0) {
+		PyErr_Clear();
+	}
+	return item;
+}
+
 int py_is(PyObject *o, PyObject *type)
 {
 	PyObject *t;
@@ -120,17 +212,20 @@ PyObject *py_attr_string(PyObject *o, const char *name)
 
 PyObject *py_module(const char *name)
 {
-	PyObject *m = PyDict_GetItemString(PyImport_GetModuleDict(), name), *spec, *busy;
+	PyObject *m = py_item_string(PyImport_GetModuleDict(), name), *spec, *busy;
 	int initializing;
 
-	if (!m || m == PY_NONE)
+	if (!m)
 		return NULL;
 	spec = py_attr_string(m, "__spec__");
 	busy = spec && spec != PY_NONE ? py_attr_string(spec, "_initializing") : NULL;
 	initializing = busy && PyObject_IsTrue(busy) == 1;
 	Py_DecRef(busy);
 	Py_DecRef(spec);
-	return initializing ? NULL : m;
+	if (!initializing && m != PY_NONE)
+		return m;
+	Py_DecRef(m);
+	return NULL;
 }
 
 unsigned py_text_id(PyObject *o)
@@ -225,7 +320,7 @@ void py_thread_tell(void)
 PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *all = py_with_self(self, args, NULL);
-	PyObject *r = all ? PyObject_Call(original, all, kwargs) : NULL;
+	PyObject *r = all ? py_original_call(original, all, kwargs) : NULL;
 
 	Py_DecRef(all);
 	return r;

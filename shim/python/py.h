@@ -11,6 +11,7 @@
 #define CREMA_SHIM_PYTHON_PY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct _object PyObject;
@@ -146,6 +147,16 @@ PY_TABLE
 #undef PY
 #undef PY_DATA
 
+/* Since 3.13: a new reference in *item. Returns 1, 0 (none) or -1 (an exception). */
+extern int PyDict_GetItemRef(PyObject *, PyObject *, PyObject **) __attribute__((weak));
+extern int PyDict_GetItemStringRef(PyObject *, const char *, PyObject **) __attribute__((weak));
+/* Since 3.13; without the GIL they hold the object's lock, but not while the thread waits. */
+struct py_section {
+	uintptr_t word[2];
+};
+extern void PyCriticalSection_Begin(struct py_section *, PyObject *) __attribute__((weak));
+extern void PyCriticalSection_End(struct py_section *) __attribute__((weak));
+
 /* Not exported before 3.11; py_vectorcall() works without it. */
 extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
 	__attribute__((weak));
@@ -170,16 +181,49 @@ int py_in_another(void);
 /* 1 in a free-threaded build. Python is initialised. */
 int py_without_gil(void);
 
+/*
+ * Where there is no GIL, turns take its place for what the functions of this folder share: one
+ * thread at a time has one, and like the GIL it is lost to others while the thread waits or lets
+ * Python run. With the GIL all of this does nothing. Where a comment asks for the GIL, a turn is
+ * meant, too.
+ *
+ * Each function that Python calls begins with PY_TURN, which holds until it returns; inside of
+ * another one it does nothing. What the host program would do anyhow, and all that may take long,
+ * runs between py_turn_pause() and py_turn_resume(), or by py_original() and py_original_call().
+ */
+struct py_turn {
+	struct py_section section;
+	int mine;
+};
+#define PY_TURN                                                                                    \
+	struct py_turn turn __attribute__((cleanup(py_turn_end)));                                 \
+	py_turn_begin(&turn)
+void py_turn_begin(struct py_turn *t);
+void py_turn_end(struct py_turn *t);
+/* NULL: this thread had none. */
+struct py_turn *py_turn_pause(void);
+void py_turn_resume(struct py_turn *t);
+/* Before any other thread exists. 0, or -ENOTSUP: a free-threaded Python that has no such lock. */
+int py_turns_ready(void);
+
 /* 1 if type(o) is exactly `type`. */
 int py_is(PyObject *o, PyObject *type);
 
 PyObject *py_vectorcall(PyObject *f, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+/* f(...) without this thread's turn. */
+PyObject *py_original(PyObject *f, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *py_original_call(PyObject *f, PyObject *args, PyObject *kwargs);
+
+/* dict[key], a new reference; NULL: none, without an exception. For a dict that other threads may
+ * change meanwhile. */
+PyObject *py_item(PyObject *dict, PyObject *key);
+PyObject *py_item_string(PyObject *dict, const char *key);
 
 /* Attribute or NULL without an exception; new reference. `name` is an interned str. */
 PyObject *py_attr(PyObject *o, PyObject *name);
 PyObject *py_attr_string(PyObject *o, const char *name);
 
-/* Module of sys.modules, NULL if absent or not fully imported yet; borrowed. */
+/* Module of sys.modules, NULL if absent or not fully imported yet; new reference. */
 PyObject *py_module(const char *name);
 
 /* Id in the arena of str(o) (NULL, None: 0). Never leaves an exception. */
@@ -192,7 +236,8 @@ PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module);
 /* (self,) + args, with args[0] replaced by `first` if there is one; new reference. */
 PyObject *py_with_self(PyObject *self, PyObject *args, PyObject *first);
 
-/* Calls a replaced method of a class: original(self, *args, **kwargs). */
+/* Calls a replaced method of a class, without this thread's turn: original(self, *args, **kwargs).
+ */
 PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, PyObject *kwargs);
 /* Replaces class.(def->ml_name) with the method of *def, which must stay valid, and keeps the old
  * one in *original. 0, or -ENOENT: the class (may be NULL) has no such method. */

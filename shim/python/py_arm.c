@@ -73,6 +73,9 @@ static void tell_python(void)
 	crema_shm->python_types[2] = (uintptr_t)&PyBytes_Type;
 	crema_shm->python_version = python_version(Py_GetVersion());
 	check_version(crema_shm->python_version);
+	if (py_without_gil())
+		shim_note("this Python is free threaded, which allocates large objects of its own "
+			  "unseen: memory by line has those of arrays and libraries only");
 	__atomic_store_n(&crema_shm->python_runtime, (uintptr_t)_PyRuntime, __ATOMIC_RELEASE);
 }
 

@@ -49,7 +49,7 @@ static int audit(const char *event, PyObject *args, void *unused)
 	(void)unused;
 	if (!file || event[0] != 'c' || strncmp(event, "cpython.run_", strlen("cpython.run_")))
 		return 0;
-	if (shim_off || py_without_gil() || !py_complete()) {
+	if (shim_off || !py_complete()) {
 		file = NULL;
 		return 0;
 	}

@@ -122,7 +122,7 @@ static PyObject *visit(struct crema_column *row, PyObject *source, PyObject *ori
 	struct column_visit *v = column_enter(row);
 	uint32_t epoch = shim_epoch;
 	PyObject *r = self ? py_call_original(original, self, args, kwargs)
-			   : PyObject_Call(original, args, kwargs);
+			   : py_original_call(original, args, kwargs);
 	struct py_error error;
 
 	if (!v || !shim_armed() || epoch != shim_epoch)
@@ -182,8 +182,10 @@ static struct crema_column *used_column(const struct crema_task *task, PyObject 
 static PyObject *extract_parquet_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *handle = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-	struct crema_column *row = used_column(task_here(), handle);
+	struct crema_column *row;
+	PY_TURN;
 
+	row = used_column(task_here(), handle);
 	return row ? visit(row, NULL, extract_parquet, self, args, kwargs)
 		   : py_call_original(extract_parquet, self, args, kwargs);
 }
@@ -192,8 +194,10 @@ static PyObject *extract_column_(PyObject *self, PyObject *args, PyObject *kwarg
 {
 	PyObject *handle = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL, *file, *source,
 		 *r;
-	struct crema_column *row = used_column(task_here(), handle);
+	struct crema_column *row;
+	PY_TURN;
 
+	row = used_column(task_here(), handle);
 	if (!row)
 		return py_call_original(extract_column, self, args, kwargs);
 	if (is_preloaded(self, handle))
@@ -229,8 +233,10 @@ static void tell_preloaded(const struct crema_task *task, PyObject *mapping, PyO
 /* (uuid, path, tree) */
 static PyObject *keep_source_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	const struct crema_task *task = task_here();
+	const struct crema_task *task;
+	PY_TURN;
 
+	task = task_here();
 	if (task && PyTuple_Size(args) == 3)
 		tell_preloaded(task, self, PyTuple_GetItem(args, 2));
 	return py_call_original(keep_source, self, args, kwargs);
@@ -266,13 +272,16 @@ static struct crema_column *row_of_baskets(const struct crema_task *task, PyObje
 
 static PyObject *read_baskets_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	const struct crema_task *task = task_here();
-	struct crema_column *row = task ? row_of_baskets(task, args) : NULL;
+	const struct crema_task *task;
+	struct crema_column *row;
 	PyObject *source, *r;
+	PY_TURN;
 
 	(void)self;
+	task = task_here();
+	row = task ? row_of_baskets(task, args) : NULL;
 	if (!row)
-		return PyObject_Call(read_baskets, args, kwargs);
+		return py_original_call(read_baskets, args, kwargs);
 	if (!column_current())
 		asked_by_own_line(row);
 	source = source_of(PyTuple_GetItem(args, 0));
@@ -321,13 +330,15 @@ static PyObject *field_of(PyObject *ntuple, PyObject *column)
 /* (column, clusters, ...); inside a column of coffea's it is part of that. */
 static PyObject *read_clusters_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	const struct crema_task *task = column_current() ? NULL : task_here();
-	PyObject *field =
-		task && PyTuple_Size(args) > 0 ? field_of(self, PyTuple_GetItem(args, 0)) : NULL;
-	uint32_t name = field && field != PY_NONE ? column_name(field) : 0;
+	const struct crema_task *task;
+	PyObject *field, *source, *r;
 	struct crema_column *row;
-	PyObject *source, *r;
+	uint32_t name;
+	PY_TURN;
 
+	task = column_current() ? NULL : task_here();
+	field = task && PyTuple_Size(args) > 0 ? field_of(self, PyTuple_GetItem(args, 0)) : NULL;
+	name = field && field != PY_NONE ? column_name(field) : 0;
 	Py_DecRef(field);
 	if (!name)
 		return py_call_original(read_clusters, self, args, kwargs);

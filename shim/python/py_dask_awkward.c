@@ -143,9 +143,12 @@ static struct crema_task *describe_read(PyObject *self, PyObject *args)
 
 static PyObject *read_tree(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	struct crema_task *t = shim_armed() ? describe_read(self, args) : NULL;
-	PyObject *result = py_call_original(original_read_tree, self, args, kwargs);
+	struct crema_task *t;
+	PyObject *result;
+	PY_TURN;
 
+	t = shim_armed() ? describe_read(self, args) : NULL;
+	result = py_call_original(original_read_tree, self, args, kwargs);
 	/* A failed read may be tolerated (allow_read_errors_with_report): it returned no events. */
 	if (!result && t && t->tree_reads == 1) {
 		t->events = 0;

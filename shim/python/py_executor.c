@@ -42,6 +42,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 {
 	Py_ssize_t n = 0;
 	const char *text = nargs > 0 ? PyUnicode_AsUTF8AndSize(args[0], &n) : NULL;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
@@ -237,7 +238,7 @@ static PyObject *call_work(struct call *c, struct crema_task *t, PyObject *const
 	PyObject *given = c->processor >= 0 ? args[c->processor] : NULL;
 
 	if (!given || c->prefix || all > 32)
-		return py_vectorcall(originals[WORK], args, nargs, kw);
+		return py_original(originals[WORK], args, nargs, kw);
 	processor = processor_load(given, c->hash);
 	c->prefix = processor_name(c->hash);
 	if (t && c->prefix)
@@ -245,7 +246,7 @@ static PyObject *call_work(struct call *c, struct crema_task *t, PyObject *const
 	memcpy(changed, args, (size_t)all * sizeof(*args));
 	if (processor)
 		changed[c->processor] = processor;
-	r = py_vectorcall(originals[WORK], changed, nargs, kw);
+	r = py_original(originals[WORK], changed, nargs, kw);
 	Py_DecRef(processor);
 	return r;
 }
@@ -267,7 +268,7 @@ static PyObject *run(int which, struct call *c, PyObject *const *args, Py_ssize_
 	key = t ? t->key_hash : 0;
 	execution_begin(&x, x.owner);
 	result = which == WORK ? call_work(c, t, args, nargs, kw)
-			       : py_vectorcall(originals[which], args, nargs, kw);
+			       : py_original(originals[which], args, nargs, kw);
 	if (x.epoch != shim_epoch || !shim_armed())
 		return result;
 	if (result && which == WORK) {
@@ -293,20 +294,21 @@ static PyObject *edge(int which, PyObject *const *args, Py_ssize_t nargs, PyObje
 	struct crema_task *outer;
 	PyObject *result;
 	struct call c;
+	PY_TURN;
 
 	if (!ready())
-		return py_vectorcall(originals[which], args, nargs, kw);
+		return py_original(originals[which], args, nargs, kw);
 	outer = task_slot(segment_owner());
 	if (segment_owner() == OWNER_REFUSED ||
 	    (outer && outer->flags & (CREMA_TASK_CHUNK | CREMA_TASK_PREPROCESSING))) {
-		result = py_vectorcall(originals[which], args, nargs, kw);
+		result = py_original(originals[which], args, nargs, kw);
 		if (result && outer && shim_armed() && outer == task_slot(segment_owner()))
 			report_of_runner(outer, result);
 		return result;
 	}
 	look_at(&c, args, nargs, kw);
 	if (!c.item)
-		return py_vectorcall(originals[which], args, nargs, kw);
+		return py_original(originals[which], args, nargs, kw);
 	return run(which, &c, args, nargs, kw);
 }
 

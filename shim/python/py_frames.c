@@ -45,7 +45,8 @@ static uint64_t code_of(uint64_t frame)
 	if (layout.member[PY_FRAME_OWNER] != PY_ABSENT &&
 	    bytes[layout.member[PY_FRAME_OWNER]] >= PY_OWNED_BY_C)
 		return 0;
-	return code && word(code + PY_OBJECT_TYPE) == (uintptr_t)&PyCode_Type ? code : 0;
+	return code && word(code + PY_OBJECT_TYPE + layout.more) == (uintptr_t)&PyCode_Type ? code
+											    : 0;
 }
 
 static struct crema_py_frame record_of(uint64_t frame, uint64_t code)
@@ -53,7 +54,9 @@ static struct crema_py_frame record_of(uint64_t frame, uint64_t code)
 	struct crema_py_frame f = {.code = code};
 	uint64_t at = member(frame, PY_FRAME_AT);
 
-	f.at = (uint32_t)(layout.member[PY_CODE_START] == PY_ABSENT ? at & UINT32_MAX : at - code);
+	/* Free threaded: it may be in a copy of the instructions, which only the agent looks up. */
+	f.at = (uint32_t)(layout.member[PY_CODE_START] == PY_ABSENT || layout.more ? at
+										   : at - code);
 	f.check = py_code_check(member(code, PY_CODE_NAME), member(code, PY_CODE_FILE),
 				member(code, PY_CODE_LINES), (uint32_t)member(code, PY_CODE_FIRST));
 	return f;

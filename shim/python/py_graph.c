@@ -40,8 +40,8 @@ static uint64_t key_hash(PyObject *key)
  * Graphs of tasks that ran here recently: a merge belongs to the graph of its inputs. A lost entry
  * only leaves the merge without a graph. Calls in a loop have equal keys, so an entry is found by
  * the key and the span that Dask had it in then; a TaskState has its span only if the task was sent
- * here. An input from another worker gets the graph of the last task of its group here. Under the
- * GIL; a torn entry counts as none.
+ * here. An input from another worker gets the graph of the last task of its group here. A torn
+ * entry counts as none.
  */
 #define GRAPHS 8192u
 static struct {
@@ -131,10 +131,10 @@ static PyObject *generation_of(PyObject *ts)
 	return text;
 }
 
-/* NULL: not there, or not a dict. Borrowed. */
+/* NULL: not there, or not a dict. New reference. */
 static PyObject *in_dict(PyObject *dict, const char *name)
 {
-	return py_is(dict, &PyDict_Type) ? PyDict_GetItemString(dict, name) : NULL;
+	return py_is(dict, &PyDict_Type) ? py_item_string(dict, name) : NULL;
 }
 
 static const char *utf8(PyObject *text, Py_ssize_t *n)
@@ -142,17 +142,20 @@ static const char *utf8(PyObject *text, Py_ssize_t *n)
 	return py_is(text, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(text, n) : NULL;
 }
 
-static int tuple_has(PyObject *tuple, const char *text)
+/* dict[name] is a tuple that has the text. */
+static int tuple_has(PyObject *dict, const char *name, const char *text)
 {
+	PyObject *tuple = in_dict(dict, name);
 	Py_ssize_t i, n = py_is(tuple, &PyTuple_Type) ? PyTuple_Size(tuple) : 0, length;
 	const char *each;
+	int has = 0;
 
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && !has; i++) {
 		each = utf8(PyTuple_GetItem(tuple, i), &length);
-		if (each && !strcmp(each, text))
-			return 1;
+		has = each && !strcmp(each, text);
 	}
-	return 0;
+	Py_DecRef(tuple);
+	return has;
 }
 
 /*
@@ -167,16 +170,18 @@ enum chosen { BY_DASK, BY_USER, BY_BLOCK };
 static enum chosen span_chosen(PyObject *annotations, PyObject **block)
 {
 	PyObject *span = in_dict(annotations, "span");
+	enum chosen by = BY_DASK;
 	Py_ssize_t n;
 	const char *id;
 
 	*block = in_dict(annotations, CREMA_BLOCK_ANNOTATION);
 	id = utf8(*block, &n);
 	if (id)
-		return tuple_has(in_dict(span, "ids"), id) ? BY_USER : BY_BLOCK;
-	if (!span)
-		return BY_DASK;
-	return tuple_has(in_dict(span, "name"), CREMA_BLOCK_SPAN) ? BY_DASK : BY_USER;
+		by = tuple_has(span, "ids", id) ? BY_USER : BY_BLOCK;
+	else if (span)
+		by = tuple_has(span, "name", CREMA_BLOCK_SPAN) ? BY_DASK : BY_USER;
+	Py_DecRef(span);
+	return by;
 }
 
 static char part_kind(uint32_t flags)
@@ -297,6 +302,7 @@ static uint32_t part_id(struct crema_task *t, PyObject *span, PyObject *ts, uint
 		id = part_of_dasks(t, &p, span, ts, graph);
 	else if (by == BY_USER && !block && p.kind == 'c')
 		graph_keep_task(t, ts, span, key_hash(span) | GRAPH_USERS);
+	Py_DecRef(block);
 	Py_DecRef(annotations);
 	return id ? id : py_text_id(span);
 }

@@ -68,6 +68,7 @@ static PyObject *run(int method, uint64_t counts, PyObject *self, PyObject *args
 	PyObject *r = py_call_original(originals[method], self, args, kwargs);
 	PyObject *dataset = self;
 	struct py_error error;
+	PY_TURN;
 
 	if (method == METHOD_create_dataset)
 		dataset = has_data(args, kwargs) ? r : NULL;

@@ -34,13 +34,14 @@ static PyObject *bind_and_call(int which, PyObject *self, PyObject *data)
 {
 	PyObject *args[2] = {self, data};
 	int fd;
+	PY_TURN;
 
 	if (shim_armed()) {
 		fd = number(py_attr(self, n_sock_fd));
 		if (fd >= 0 && !(receiving && net_is_bound(fd)))
 			net_bind(fd, pool_current(), pool_stack());
 	}
-	return py_vectorcall(originals[which], args, 2, NULL);
+	return py_original(originals[which], args, 2, NULL);
 }
 
 static PyObject *transport_write(PyObject *self, PyObject *data)
@@ -98,7 +99,7 @@ static PyObject *call_method(int which, PyObject *self, PyObject *args, PyObject
 		Py_IncRef(PyTuple_GetItem(args, i));
 		PyTuple_SetItem(all, i + 1, PyTuple_GetItem(args, i));
 	}
-	r = PyObject_Call(originals[which], all, kwargs);
+	r = py_original_call(originals[which], all, kwargs);
 	Py_DecRef(all);
 	return r;
 }
@@ -109,6 +110,7 @@ static PyObject *set_params(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *transport, *plain;
 	int fd;
+	PY_TURN;
 
 	if (shim_armed()) {
 		transport = py_attr_string(self, "transport");
@@ -126,6 +128,7 @@ static PyObject *http2_made(int which, PyObject *self, PyObject *args, PyObject 
 {
 	PyObject *r = call_method(which, self, args, kwargs), *stream;
 	int fd;
+	PY_TURN;
 
 	if (r && shim_armed()) {
 		stream = py_attr_string(self, "_network_stream");
@@ -154,10 +157,12 @@ static PyObject *http2_sync(PyObject *self, PyObject *args, PyObject *kwargs)
 /* A task hands work to a loop of another thread: what it requests is for this stack. */
 static PyObject *call_soon_threadsafe(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-	PyObject *token = shim_armed() ? pool_stack_enter() : NULL;
-	PyObject *r = call_method(CALL_SOON, self, args, kwargs);
+	PyObject *token, *r;
 	struct py_error error;
+	PY_TURN;
 
+	token = shim_armed() ? pool_stack_enter() : NULL;
+	r = call_method(CALL_SOON, self, args, kwargs);
 	if (token) {
 		py_error_save(&error);
 		pool_stack_leave(token);

@@ -150,14 +150,15 @@ static PyObject *run_as(PyObject *capsule, PyObject *f, PyObject *args, PyObject
 	uint32_t epoch = shim_epoch, submitter;
 	struct owner before;
 	PyObject *r;
+	PY_TURN;
 
 	if (!shim_armed() || owner == OWNER_NONE)
-		return PyObject_Call(f, args, kwargs);
+		return py_original_call(f, args, kwargs);
 	py_thread_tell();
 	submitter = byte_sample_submitter(capsule_stack(capsule));
 	before = segment_begin(owner, 1);
 	sections = section_enter();
-	r = PyObject_Call(f, args, kwargs);
+	r = py_original_call(f, args, kwargs);
 	if (!shim_armed() || epoch != shim_epoch)
 		return r; /* a child that was forked meanwhile */
 	py_error_save(&error);
@@ -216,6 +217,7 @@ static PyObject *takes_no_wrapper;
 static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *f = NULL, *all, *r;
+	PY_TURN;
 
 	if (shim_armed() && PyTuple_Size(args) > 0 &&
 	    !(takes_no_wrapper && PyObject_IsInstance(self, takes_no_wrapper)))
@@ -225,7 +227,7 @@ static PyObject *submit(int which, PyObject *self, PyObject *args, PyObject *kwa
 	Py_DecRef(f);
 	if (!all)
 		return NULL;
-	r = PyObject_Call(originals[which], all, kwargs);
+	r = py_original_call(originals[which], all, kwargs);
 	Py_DecRef(all);
 	return r;
 }
@@ -246,6 +248,7 @@ SUBMIT(SUBMIT_IMAP_UNORDERED)
 static PyObject *submit_resource(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *task, *f;
+	PY_TURN;
 
 	if (shim_armed() && PyTuple_Size(args) > 0) {
 		task = py_attr_string(PyTuple_GetItem(args, 0), "_task");
@@ -282,6 +285,7 @@ static PyObject *run_context(PyObject *self, PyObject *args, PyObject *kwargs)
 	PyObject *f = py_is(task, &PyTuple_Type) && PyTuple_Size(task) == 3
 			      ? PyTuple_GetItem(task, 0)
 			      : NULL;
+	PY_TURN;
 
 	PyErr_Clear();
 	if (!py_is(f, &PyCFunction_Type) || PyCFunction_GetFunction(f) != (void *)run_for_task)

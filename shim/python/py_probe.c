@@ -16,7 +16,7 @@ void probe_set(PyObject *functions)
 PyObject *probe_call(const char *name, PyObject *const *args, size_t n)
 {
 	PyObject *f = probe ? PyDict_GetItemString(probe, name) : NULL;
-	PyObject *r = f ? py_vectorcall(f, args, n, NULL) : NULL;
+	PyObject *r = f ? py_original(f, args, n, NULL) : NULL;
 
 	PyErr_Clear();
 	return r;

@@ -55,7 +55,7 @@ static void name_keep(uint64_t hash, PyObject *processor)
 static PyObject *call_in(const char *module, const char *function, PyObject *arg)
 {
 	PyObject *m = py_attr_string(executor_module, module), *f = py_attr_string(m, function);
-	PyObject *r = f && arg ? py_vectorcall(f, &arg, 1, NULL) : NULL;
+	PyObject *r = f && arg ? py_original(f, &arg, 1, NULL) : NULL;
 
 	PyErr_Clear();
 	Py_DecRef(f);

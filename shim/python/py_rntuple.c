@@ -51,6 +51,7 @@ static void count(PyObject *self, PyObject *args)
 static PyObject *locator_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *r = py_call_original(read_locator, self, args, kwargs);
+	PY_TURN;
 
 	if (r && in_page && shim_armed())
 		count(self, args);
@@ -71,6 +72,8 @@ static PyObject *page_(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *gpu_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+	PY_TURN;
+
 	if (shim_armed())
 		uproot_unseen();
 	return py_call_original(read_gpu, self, args, kwargs);
@@ -79,6 +82,8 @@ static PyObject *gpu_(PyObject *self, PyObject *args, PyObject *kwargs)
 /* An RNTuple is opened, and its pages cannot be seen. */
 static PyObject *members_(PyObject *self, PyObject *args, PyObject *kwargs)
 {
+	PY_TURN;
+
 	if (shim_armed())
 		uproot_unseen();
 	return py_call_original(read_members, self, args, kwargs);

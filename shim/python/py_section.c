@@ -28,6 +28,7 @@ static PyObject *begin(PyObject *const *args, Py_ssize_t nargs, int memory)
 	PyObject *r = NULL;
 	const char *name;
 	uint64_t token;
+	PY_TURN;
 
 	if (!shim_armed() || nargs < 1)
 		return none();
@@ -56,6 +57,8 @@ static PyObject *begin_memory(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
+	PY_TURN;
+
 	(void)self;
 	(void)kw;
 	if (shim_armed() && nargs > 0 && args[0] != PY_NONE) {
@@ -78,6 +81,7 @@ static PyObject *value(PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 	Py_ssize_t bytes = 0;
 	const char *name = shim_armed() && nargs > 1 ? text_of(args[0], &bytes) : NULL;
 	double v;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;

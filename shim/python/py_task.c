@@ -81,15 +81,16 @@ static PyObject *prefix_of_key(PyObject *key)
 
 	if (utils && !prefix)
 		PyErr_Clear();
+	Py_DecRef(utils);
 	return prefix;
 }
 
-/* worker.state.tasks[key]: prefix, span and inputs. A single dict look-up under the GIL. */
+/* worker.state.tasks[key]: prefix, span and inputs. The worker's loop changes that dict. */
 static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key)
 {
 	PyObject *state = py_attr(worker, names[N_STATE]);
 	PyObject *tasks = py_attr(state, names[N_TASKS]);
-	PyObject *ts = py_is(tasks, &PyDict_Type) ? PyDict_GetItem(tasks, key) : NULL;
+	PyObject *ts = py_is(tasks, &PyDict_Type) ? py_item(tasks, key) : NULL;
 	PyObject *prefix = py_attr(ts, names[N_PREFIX]), *span = py_attr(ts, names[N_SPAN]);
 
 	if (ts && !prefix)
@@ -98,6 +99,7 @@ static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key
 	graph_describe(t, ts, span);
 	Py_DecRef(span);
 	Py_DecRef(prefix);
+	Py_DecRef(ts);
 	Py_DecRef(tasks);
 	Py_DecRef(state);
 }
@@ -228,15 +230,16 @@ static PyObject *run_edge(struct edge *e, PyObject *const *args, Py_ssize_t narg
 	struct execution x;
 	PyObject *result;
 	uint32_t owner;
+	PY_TURN;
 
 	if (!shim_armed())
-		return py_vectorcall(e->original, args, nargs, kw);
+		return py_original(e->original, args, nargs, kw);
 	patch_pending();
 	owner = task_open();
 	if (task_slot(owner))
 		describe(task_slot(owner), e, args, nargs);
 	execution_begin(&x, owner);
-	result = py_vectorcall(e->original, args, nargs, kw);
+	result = py_original(e->original, args, nargs, kw);
 	tell_result(&x, result);
 	tell_raised(&x, result);
 	execution_end(&x, status_of(result));

@@ -82,16 +82,17 @@ static PyObject *run_as_task(PyObject *held, PyObject *args, PyObject *kwargs)
 	uint32_t owner = pool_capsule_owner(PyDict_GetItemString(held, HELD_TASK));
 	PyObject *run = PyDict_GetItemString(held, HELD_RUN), *r;
 	struct py_error error;
+	PY_TURN;
 
 	restore(held);
 	if (!shim_armed())
-		return PyObject_Call(run, args, kwargs);
+		return py_original_call(run, args, kwargs);
 	task_ref(owner);
 	if (PyDict_SetItemString(held, HELD_TASK, PY_NONE))
 		PyErr_Clear();
 	py_thread_tell();
 	thread_inherit(owner);
-	r = PyObject_Call(run, args, kwargs);
+	r = py_original_call(run, args, kwargs);
 	py_error_save(&error);
 	thread_disinherit();
 	py_error_restore(&error);
@@ -138,6 +139,7 @@ static PyObject *thread_start(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *held = NULL, *r;
 	struct py_error error;
+	PY_TURN;
 
 	if (shim_armed() && pool_current() && !serves_others(self))
 		held = bequeath(self);

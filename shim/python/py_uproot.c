@@ -198,6 +198,7 @@ static int is_wanted(PyObject *context)
 static PyObject *read_members(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *r = py_call_original(original, self, args, kwargs);
+	PY_TURN;
 
 	if (r && shim_armed() && (PyTuple_Size(args) < 3 || is_wanted(PyTuple_GetItem(args, 2))))
 		count(self);

@@ -56,6 +56,7 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 	Py_ssize_t n = 0;
 	const char *text;
 	int facts;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
@@ -78,11 +79,14 @@ static PyObject *put(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
  * shares its thread with others or runs in another process, so only its wall time is known. */
 static PyObject *task_begin(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
-	uint32_t owner = shim_armed() && nargs >= 3 ? task_open() : OWNER_NONE;
-	struct crema_task *t = task_slot(owner);
+	uint32_t owner;
+	struct crema_task *t;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
+	owner = shim_armed() && nargs >= 3 ? task_open() : OWNER_NONE;
+	t = task_slot(owner);
 	if (t) {
 		t->flags |= (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
 		task_describe(t, args[1], args[2], nargs > 3 ? args[3] : args[1]);
@@ -109,6 +113,7 @@ static void set_wall(struct crema_task *t, double seconds)
 static PyObject *task_end(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	uint32_t owner;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
@@ -131,6 +136,7 @@ static PyObject *task_end(PyObject *self, PyObject *const *args, Py_ssize_t narg
 static PyObject *note(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	const char *text = nargs > 0 ? PyUnicode_AsUTF8AndSize(args[0], NULL) : NULL;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
@@ -144,6 +150,7 @@ static PyObject *note(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 static PyObject *comm(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kw)
 {
 	long long fd = nargs > 0 ? PyLong_AsLongLong(args[0]) : -1;
+	PY_TURN;
 
 	(void)self;
 	(void)kw;
@@ -217,6 +224,7 @@ void worker_starts(PyObject *worker)
 static PyObject *start_unsafe(PyObject *self, PyObject *args, PyObject *kwargs)
 {
 	PyObject *all, *r;
+	PY_TURN;
 
 	if (!shim_off)
 		worker_starts(self);
@@ -227,7 +235,7 @@ static PyObject *start_unsafe(PyObject *self, PyObject *args, PyObject *kwargs)
 	(void)args;
 	Py_IncRef(self);
 	PyTuple_SetItem(all, 0, self);
-	r = PyObject_Call(original_start, all, kwargs);
+	r = py_original_call(original_start, all, kwargs);
 	Py_DecRef(all);
 	return r;
 }

@@ -148,6 +148,7 @@ static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t narg
 			  PyObject *kwnames)
 {
 	PyObject *capsule = PyTuple_GetItem(self, 0);
+	PY_TURN;
 
 	if (shim_armed() && first_end(capsule)) {
 		uint64_t what = number_at(self, 2), server = number_at(self, 3);
@@ -161,7 +162,7 @@ static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t narg
 
 		ends(&a, nargs > 0 ? args[0] : NULL, nargs > 1 ? args[1] : NULL);
 	}
-	return py_vectorcall(PyTuple_GetItem(self, 5), args, nargs, kwnames);
+	return py_original(PyTuple_GetItem(self, 5), args, nargs, kwnames);
 }
 
 static PyMethodDef answered_def = {"callback", (void *)answered, METH_FASTCALL | METH_KEYWORDS,
@@ -210,10 +211,10 @@ static PyObject *with_callback(const struct ask *a, PyObject **callback, PyObjec
 	struct py_error error;
 
 	if (!counting)
-		return py_vectorcall(originals[a->method], all, nargs, kwnames);
+		return py_original(originals[a->method], all, nargs, kwnames);
 	*callback = counting;
 	request_begin(a->task);
-	r = py_vectorcall(originals[a->method], all, nargs, kwnames);
+	r = py_original(originals[a->method], all, nargs, kwnames);
 	py_error_save(&error);
 	capsule = capsule_of(counting);
 	if ((!r || !is_ok(r)) && first_end(capsule))
@@ -231,7 +232,7 @@ static PyObject *without_callback(const struct ask *a, PyObject *const *all, Py_
 	PyObject *r, *status = NULL, *response = NULL;
 
 	request_begin(a->task);
-	r = py_vectorcall(originals[a->method], all, nargs, kwnames);
+	r = py_original(originals[a->method], all, nargs, kwnames);
 	py_error_save(&error);
 	if (r && py_is(r, &PyTuple_Type) && PyTuple_Size(r) == 2) {
 		status = PyTuple_GetItem(r, 0);
@@ -331,7 +332,7 @@ static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwn
 	if (kind == OPENS)
 		xrootd_file_changes(all[0]);
 	if (!a.task || local)
-		return py_vectorcall(originals[method], all, nargs + 1, kwnames);
+		return py_original(originals[method], all, nargs + 1, kwnames);
 	mark_unknown(&a);
 	a.stack = kind == READS || kind == READS_CHUNKS ? pool_stack() : 0;
 	if (kind == READS_CHUNKS)
@@ -348,6 +349,7 @@ static PyObject *take(int method, PyObject *self, PyObject *const *args, Py_ssiz
 {
 	PyObject *all[ARGS_MAX + 1] = {self};
 	Py_ssize_t n = nargs + (kwnames ? PyTuple_Size(kwnames) : 0);
+	PY_TURN;
 
 	if (n > ARGS_MAX) /* more than any of them takes: the original reports that */
 		n = nargs = ARGS_MAX, kwnames = NULL;

@@ -90,6 +90,7 @@ static void ask(const struct codec *k, const struct codec_call *c, PyObject *sel
 	uint32_t owner = task_ref_name(name);
 	struct crema_task *task = task_slot(owner);
 	struct py_error error;
+	PY_TURN;
 
 	/* A check costs up to tens of microseconds: once all is unknown it stays so. */
 	if (ways[k->into].stays || (task && (LOAD(&task->count_unknown) & counts) != counts)) {

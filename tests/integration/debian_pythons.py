@@ -2,10 +2,13 @@
 that come with them. Nothing is installed and no privileges are needed: they start as any other Python does, and create
 environments. Mirror, proxy and keys are those of this machine's apt; without a Debian mirror there are none.
 
+A free-threaded one (3.14t) is no package of Debian's: it is compiled from the sources of the package, in two minutes.
+
     python tests/integration/debian_pythons.py 3.15     prints the interpreter's path
 """
 
 import functools
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,8 @@ import packages
 
 PLACE = packages.BUILD / "pythons"
 VERSIONS = ["3.14", "3.15"]  # Debian packages the test suites of these, too
+FREE_THREADED = ["3.14t"]
+PATCHES = range(20, -1, -1)  # a mirror keeps the sources of few of these
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -52,17 +57,42 @@ def unpack(version, place, uri):
     return subprocess.run([python, "-c", "import ssl, sqlite3, venv"]).returncode == 0
 
 
+def sources(version, place, uri):
+    """The newest sources of that Python that the mirror has, unpacked; None: it has none."""
+    for patch in PATCHES:
+        file = f"python{version}_{version}.{patch}.orig.tar.xz"
+        done = subprocess.run(["curl", "-sfL", "-o", place / file, f"{uri.rstrip('/')}/pool/main/p/python{version}/{file}"])
+        if done.returncode == 0:
+            subprocess.run(["tar", "xf", file], cwd=place, check=True)
+            return next(place.glob("Python-*"))
+    return None
+
+
+def build(version, place, uri):
+    """True if it was compiled and starts."""
+    (place / "usr").mkdir(parents=True)
+    tree = sources(version.rstrip("t"), place, uri)
+    if not tree:
+        return False
+    for command in (["./configure", "-q", "--disable-gil", f"--prefix={place}/usr"],
+                    ["make", "-s", f"-j{len(os.sched_getaffinity(0))}"], ["make", "-s", "install"]):
+        if subprocess.run(command, cwd=tree, capture_output=True).returncode:
+            return False
+    shutil.rmtree(tree)
+    return subprocess.run([place / "usr" / "bin" / f"python{version}", "-c", "import ssl, sqlite3, venv"]).returncode == 0
+
+
 @functools.cache
 def interpreter(version):
     """None if this machine cannot have it. Made once, by one process at a time."""
-    uri = mirror() if version in VERSIONS and shutil.which("dpkg") else None
+    uri = mirror() if version in VERSIONS + FREE_THREADED and shutil.which("dpkg") else None
     if not uri:
         return None
     place = PLACE / version
     with packages.alone(f"python-{version}"):
         if not (place / "ready").exists():
             shutil.rmtree(place, ignore_errors=True)
-            if not unpack(version, place, uri):
+            if not (build if version in FREE_THREADED else unpack)(version, place, uri):
                 return None
             (place / "ready").touch()
     return str(place / "usr" / "bin" / f"python{version}")

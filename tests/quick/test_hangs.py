@@ -140,7 +140,7 @@ def test_the_functions_of_c_between_line_and_call(hanging):
     assert re.search(r"\n    at \S*stuck_job.py:26 silent_server\n    through sock_recv_into \(_socket\)\n", hanging.stuck.stdout)
 
 
-@pytest.mark.parametrize("version", test_lines.VERSIONS[1:] if os.environ.get("CREMA_ALL_CELLS") else ["3.10", "3.15"])
+@pytest.mark.parametrize("version", test_lines.VERSIONS[1:])
 def test_functions_of_c_in_each_python(version, tmp_path):
     """Also where the interpreter's loop has no symbol: between it and the call of these tasks are 2 to 10 functions."""
     with hung(tmp_path, test_lines.python_of(version), ["silent_server", "fifo_read", "lock_one", "lock_two", "child"]) as site:

@@ -10,9 +10,10 @@ import test_lines
 
 JOB = Path(__file__).resolve().parent / "holder_job.py"
 LINES = test_lines.marked(JOB)
+WITH_GIL = [version for version in test_lines.VERSIONS if version not in test_lines.WITHOUT_GIL]
 
 
-@pytest.fixture(scope="module", params=test_lines.VERSIONS if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.13"])
+@pytest.fixture(scope="module", params=WITH_GIL if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.13"])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("holder")
     spent = test_lines.job(folder, test_lines.python_of(request.param), unit=0.4, program=JOB)

@@ -27,6 +27,7 @@ HERE, ROOT = Path(__file__).resolve().parent, Path(__file__).resolve().parents[2
 JOB = HERE / "lines_job.py"
 CLASSES = ["cpu", "runqueue_wait", "gil_wait", "lock_wait", "network_wait", "storage_wait", "sleep", "other"]
 VERSIONS = ["own", *venvs.each()]
+WITHOUT_GIL = venvs.debian_pythons.FREE_THREADED
 UNIT = 0.25  # 50 samples, as a sample costs a third of a millisecond
 
 

@@ -2,7 +2,6 @@
 each."""
 
 import json
-import os
 
 import pytest
 from test_lines import HERE, VERSIONS, job, marked, python_of, report
@@ -13,7 +12,7 @@ WAITS = {"asleep": "sleep", "locked": "lock_wait", "event": "lock_wait", "answer
 UNIT = 0.5
 
 
-@pytest.fixture(scope="module", params=VERSIONS if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.10", "3.15"])
+@pytest.fixture(scope="module", params=VERSIONS)
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     told = job(folder, python_of(request.param), UNIT, JOB)

@@ -35,7 +35,7 @@ def test_subinterpreters(tmp_path, version, early):
     told = json.loads(done.stdout)
     tasks = READ if "pool-1" in told else {key: n for key, n in READ.items() if key != "pool-1"}
     assert {key: told[key] for key in tasks} == {key: TOLD[key] for key in tasks}
-    assert ("pool-1" in tasks) == (version in ("3.14", "3.15"))
+    assert ("pool-1" in tasks) == version.startswith(("3.14", "3.15"))
     found, _ = spool.wait(tmp_path / "out")
     ended = {task["key"]: task for task in found["end"]}
     assert {key: task["read_bytes"] for key, task in ended.items()} == tasks

@@ -45,8 +45,8 @@ def test_not_tested(tmp_path):
 
 
 def test_without_the_gil(tmp_path):
-    """One line on standard error; no agent, nothing is written, and the job completes."""
+    """Of a version that lacks what crema needs there. One line on standard error; no agent, nothing is written, and the job completes."""
     done = run(tmp_path, "3.15.2 free-threading build (main, Oct 20 2026, 12:00:00) [GCC 14.2.0]", "lines_job.py", "0.01")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "crema: this process runs unmeasured: free-threaded Python is not supported; use the build with the GIL\n"
+    assert done.stderr == "crema: this process runs unmeasured: this free-threaded Python is not supported; use 3.14 or newer, or a build with the GIL\n"
     assert list((tmp_path / "out").iterdir()) == []

@@ -109,10 +109,12 @@ static void check_refused(const char *python)
 
 	assert_int_equal(e.off, 1);
 	assert_int_equal(e.audit_hooks, 0);
-	assert_string_equal(e.said, "crema: this process runs unmeasured: free-threaded Python is "
-				    "not supported; use the build with the GIL\n");
+	assert_string_equal(e.said,
+			    "crema: this process runs unmeasured: this free-threaded Python is "
+			    "not supported; use 3.14 or newer, or a build with the GIL\n");
 }
 
+/* One that lacks what stands in for the GIL; q/test_many_threads.py has one that does not. */
 static void a_python_without_the_gil_is_not(void **state)
 {
 	uint64_t free_threaded = 1;
