@@ -3,14 +3,67 @@
 #include "shim/count/runqueue.h"
 
 #include "shim/count/clock.h"
+#include "shim/count/kept_file.h"
 #include "shim/libc/sys.h"
+
+#define FILE_NAME "/proc/thread-self/schedstat"
+/* Of threads that run tasks. A forked child drops those of its parent's threads. */
+static struct kept {
+	uint32_t taken;
+	struct kept_file file;
+} kept[RUNQUEUE_KEPT];
+static __thread struct kept *mine;
+
+static __thread int wanted; /* from the next read on */
+int runqueue_keeps;
+
+void runqueue_keep(void)
+{
+	wanted = runqueue_keeps && !mine;
+}
+
+static void keep(void)
+{
+	wanted = 0;
+	for (uint32_t i = 0; i < RUNQUEUE_KEPT && !mine; i++)
+		if (!LOAD(&kept[i].taken) &&
+		    !__atomic_exchange_n(&kept[i].taken, 1, __ATOMIC_ACQ_REL))
+			mine = &kept[i];
+	if (mine)
+		kept_file_open(&mine->file, FILE_NAME);
+}
+
+void runqueue_drop(void)
+{
+	struct kept *k = mine;
+
+	mine = NULL;
+	wanted = 0;
+	if (!k)
+		return;
+	kept_file_drop(&k->file);
+	__atomic_store_n(&k->taken, 0, __ATOMIC_RELEASE);
+}
+
+void runqueue_drop_all(void)
+{
+	mine = NULL;
+	for (uint32_t i = 0; i < RUNQUEUE_KEPT; i++) {
+		kept_file_drop(&kept[i].file);
+		STORE(&kept[i].taken, 0);
+	}
+}
 
 int64_t runqueue_delay_ns(void)
 {
+	struct kept_file none = {0};
 	char buf[96], *p = buf;
-	long n = sys_slurp("/proc/thread-self/schedstat", buf, sizeof(buf));
 	int64_t v = 0;
+	long n;
 
+	if (unlikely(wanted))
+		keep();
+	n = kept_file_read(mine ? &mine->file : &none, FILE_NAME, buf, sizeof(buf));
 	if (n <= 0)
 		return n < 0 ? n : -1;
 	while (*p >= '0' && *p <= '9')

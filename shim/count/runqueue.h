@@ -3,7 +3,8 @@
  * runqueue.h - how long the calling thread was ready to run but had no core, with few reads of the
  * kernel's number.
  *
- * A read opens a file of /proc: 2 to 4 us. Two facts save most of them:
+ * A read opens a file of /proc: 2 to 4 us; threads that run tasks keep theirs open, up to
+ * RUNQUEUE_KEPT of them. Two facts save most reads:
  * - The delay grows only while a thread is switched out. In the same turn on its core (clock.h) the
  *   last value is still valid.
  * - Consecutive short waits of one class can be charged including their delay ("held"): one read
@@ -64,6 +65,16 @@ int runqueue_hold(struct crema_thread *t, int time_id, const struct op_end *e);
 uint64_t runqueue_of_wait(struct crema_thread *t, const struct op_end *e);
 /* Nothing is held afterwards. */
 void runqueue_settle(struct crema_thread *t, uint64_t turn);
+
+#define RUNQUEUE_KEPT 32u
+/* 1: threads may keep a descriptor. Set while arming. */
+extern int runqueue_keeps;
+/* The calling thread runs tasks: keeps its file open from the next read on, until
+ * runqueue_drop(). */
+void runqueue_keep(void);
+void runqueue_drop(void);
+/* A forked child: its parent's files. */
+void runqueue_drop_all(void);
 
 /* Own run queue delay so far in ns; -errno if the kernel does not report it. */
 int64_t runqueue_delay_ns(void);

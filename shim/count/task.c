@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "io_uring.h"
+#include "shim/count/kept_file.h"
 #include "shim/libc/sys.h"
 
 #define NAME_SLOT_BITS 16
@@ -20,73 +21,18 @@ void task_forget(void)
 	thread_sequence = 0;
 }
 
-/*
- * /proc/self/statm, kept open: opening it costs three times as much as reading it. A program may
- * close descriptors that it did not open and open another file with the number. So the number is
- * checked before each use; if it has changed, the file is opened each time. The number is high,
- * where no program expects the next one.
- */
-static struct {
-	int fd; /* + 1; 0: not kept */
-	dev_t dev;
-	ino_t ino;
-} statm;
-
-static int statm_fd(void)
-{
-	int fd = LOAD(&statm.fd) - 1;
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	if (SYS2(SYS_fstat, fd, &st) == 0 && st.st_dev == statm.dev && st.st_ino == statm.ino)
-		return fd;
-	STORE(&statm.fd, 0);
-	return -1;
-}
-
-/* In a forked child it belongs to the parent. */
-static void statm_drop(void)
-{
-	int fd = statm_fd();
-
-	STORE(&statm.fd, 0);
-	if (fd >= 0)
-		sys_close(fd);
-}
+#define STATM "/proc/self/statm"
+static struct kept_file statm;
 
 void task_memory_keep(void)
 {
-	int low = sys_open("/proc/self/statm", O_RDONLY | O_CLOEXEC, 0), fd = -1;
-	struct stat st;
-
-	statm_drop();
-	for (int from = 960; low >= 0 && fd < 0 && from >= 240; from -= 240)
-		fd = (int)SYS3(SYS_fcntl, low, F_DUPFD_CLOEXEC, from);
-	if (low >= 0)
-		sys_close(low);
-	if (fd < 0 || SYS2(SYS_fstat, fd, &st) < 0)
-		return;
-	statm.dev = st.st_dev;
-	statm.ino = st.st_ino;
-	STORE(&statm.fd, fd + 1);
-}
-
-static long statm_read(char *buf, size_t size)
-{
-	int fd = statm_fd();
-	long n = fd >= 0 ? SYS4(SYS_pread64, fd, buf, size - 1, 0) : -1;
-
-	if (n <= 0)
-		return sys_slurp("/proc/self/statm", buf, size);
-	buf[n] = 0;
-	return n;
+	kept_file_open(&statm, STATM);
 }
 
 uint64_t task_rss_bytes(void)
 {
 	char buf[96], *p = buf;
-	long n = statm_read(buf, sizeof(buf));
+	long n = kept_file_read(&statm, STATM, buf, sizeof(buf));
 	uint64_t v = 0;
 
 	if (n <= 0)
@@ -139,7 +85,7 @@ void task_memory_begins(void)
 
 	inherited_max_rss = max > vm_hwm_bytes() ? max : 0;
 	own_max.bytes = 0;
-	statm_drop();
+	kept_file_drop(&statm);
 }
 
 uint64_t task_max_rss_bytes(void)

@@ -191,6 +191,7 @@ void thread_leave(void)
 	struct crema_thread *t = thread_block;
 	struct boundary b;
 
+	runqueue_drop();
 	if (!t)
 		return;
 	segment_last(t, &b);

@@ -165,11 +165,37 @@ static void patch_one(struct watch *w)
 	Py_DecRef(module);
 }
 
+/* What was imported when all of it had been looked at: modules, and events of importing one. */
+static Py_ssize_t looked_at = -1;
+static uint64_t imports, looked_at_imports;
+
+static int is_pending(const struct watch *w)
+{
+	PyObject *module = w->done ? NULL : py_item_string(PyImport_GetModuleDict(), w->module);
+
+	Py_DecRef(module);
+	return module != NULL;
+}
+
 static void look_at_all(void)
 {
+	uint64_t events = imports;
+	int pending = 0;
+
 	for (int i = 0; i < WATCHES; i++)
-		if (wanted(&watches[i]))
+		if (wanted(&watches[i])) {
 			patch_one(&watches[i]);
+			pending |= is_pending(&watches[i]);
+		}
+	looked_at = pending ? -1 : PyObject_Size(PyImport_GetModuleDict());
+	looked_at_imports = events;
+}
+
+/* For each task: a look-up of each module that is not there yet would be 1 % of a short one. */
+static void look_at_new(void)
+{
+	if (imports != looked_at_imports || PyObject_Size(PyImport_GetModuleDict()) != looked_at)
+		look_at_all();
 }
 
 static void armed(void)
@@ -232,6 +258,7 @@ static void look_at_import(PyObject *args)
 	const char *text;
 	PY_TURN;
 
+	imports++;
 	py_error_save(&error);
 	text = py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
 	if (text) {
@@ -288,7 +315,7 @@ void bootstrap_try(void)
 	}
 	if (PyInterpreterState_Head() != PyInterpreterState_Main())
 		missing_interpreter();
-	patch_pending = look_at_all;
+	patch_pending = look_at_new;
 	patch_armed = armed;
 	look_at_all();
 	PyErr_Clear();

@@ -13,6 +13,7 @@
 #include "shim/count/net.h"
 #include "shim/count/opener.h"
 #include "shim/python/patch.h"
+#include "shim/count/runqueue.h"
 #include "shim/count/section.h"
 #include "shim/count/task.h"
 #include "shim/count/timer.h"
@@ -85,6 +86,7 @@ void notify_forked(void)
 		notify_fd_closed(fd);
 	position_inherited();
 	thread_forget();
+	runqueue_drop_all();
 	codec_forget();
 	pool_forget();
 	section_forget();

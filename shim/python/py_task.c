@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shim/python/patch.h"
+#include "shim/count/runqueue.h"
 #include "shim/count/section.h"
 #include "shim/python/notify.h"
 #include "shim/python/py_frames.h"
@@ -178,6 +179,7 @@ void execution_begin(struct execution *x, uint32_t owner)
 	x->sections = section_enter();
 	py_thread_tell();
 	py_frames_ready();
+	runqueue_keep();
 	before = segment_begin(owner, 0);
 	x->outer = before.owner;
 	x->outer_is_pool = before.is_pool;

@@ -9,6 +9,7 @@
 
 #include "shim/count/blocked.h"
 #include "shim/libc/sys.h"
+#include "shim/count/runqueue.h"
 #include "shim/count/task.h"
 
 static char collector[512];
@@ -100,7 +101,8 @@ int arm_process(const char *usual, int say, void (*forked)(void))
 		return error;
 	}
 	blocked_open();
-	if (blocked_threshold_ns != UINT64_MAX) /* otherwise no descriptor is kept */
+	runqueue_keeps = blocked_threshold_ns != UINT64_MAX; /* otherwise no descriptor is kept */
+	if (runqueue_keeps)
 		task_memory_keep();
 	return 0;
 }

@@ -17,7 +17,7 @@ import packages
 
 PLACE = packages.BUILD / "pythons"
 VERSIONS = ["3.14", "3.15"]  # Debian packages the test suites of these, too
-FREE_THREADED = ["3.14t"]
+FREE_THREADED = ["3.14t"] if {"CREMA_FURTHER_CELLS", "CREMA_ALL_CELLS"} & set(os.environ) else []
 PATCHES = range(20, -1, -1)  # a mirror keeps the sources of few of these
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 

@@ -24,6 +24,7 @@ MATRIX = {
     "coffea-2025.9": [("runner", False), ("fileset", False)],
     "coffea-2026.9-dask-awkward": [(how, False) for how in ("runner", "fileset", "closed", "opened", "steps")],
     "coffea-2026.9-3.13": [("runner", True)],
+    "coffea-2026.9-3.14t": [("runner", False)],
 }
 
 

@@ -29,7 +29,7 @@ def pythons():
 
 
 def each():
-    """The versions for a test of every version: the oldest, the newest and a free-threaded one, or all if all cells are requested."""
+    """The versions for a test of every version: the oldest and the newest, or all if all cells are requested; CI adds a free-threaded one."""
     found = pythons() if os.environ.get("CREMA_ALL_CELLS") else [pythons()[0], pythons()[-1]]
     return found + debian_pythons.FREE_THREADED
 

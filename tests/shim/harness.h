@@ -50,6 +50,9 @@ struct crema_task *harness_end(struct harness_task *h);
 /* What the agent does once the record is acknowledged. */
 void harness_free(struct harness_task *h);
 
+/* How many descriptors have a file whose name ends so; *last: one of them. */
+unsigned int harness_descriptors_of(const char *end, int *last);
+
 uint64_t harness_wall_ns(const struct crema_task *t);
 uint64_t harness_now_ns(void);
 /* Uses CPU for `ns` of this thread's CPU clock. */

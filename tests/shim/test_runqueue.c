@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -265,6 +266,87 @@ static void what_cannot_be_read_is_unknown(void **state)
 	harness_free(&h);
 }
 
+enum { THREADS = 40 };
+
+static pthread_barrier_t all_read, all_seen;
+
+static void *runs_tasks(void *arg)
+{
+	int64_t *read = arg;
+
+	runqueue_keep();
+	read[0] = runqueue_delay_ns();
+	harness_spin(2000000);
+	pthread_barrier_wait(&all_read);
+	pthread_barrier_wait(&all_seen);
+	read[1] = runqueue_delay_ns();
+	runqueue_forget();
+	read[2] = (int64_t)run_delay_ns();
+	return NULL;
+}
+
+static unsigned int kept(void)
+{
+	int fd;
+
+	return harness_descriptors_of("/schedstat", &fd);
+}
+
+static void check_child(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		runqueue_drop_all();
+		_exit(kept() != 0 || runqueue_delay_ns() < 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Each reads its own file, as many as have room from one that stays open, and it goes with its
+ * thread. */
+static void threads_of_tasks_keep_a_descriptor(void **state)
+{
+	pthread_t thread[THREADS];
+	int64_t read[THREADS][3];
+
+	(void)state;
+	assert_int_equal(kept(), 0);
+	runqueue_keeps = 1;
+	pthread_barrier_init(&all_read, NULL, THREADS + 1);
+	pthread_barrier_init(&all_seen, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, runs_tasks, read[i]), 0);
+	pthread_barrier_wait(&all_read);
+	assert_int_equal(kept(), RUNQUEUE_KEPT);
+	check_child();
+	assert_int_equal(kept(), RUNQUEUE_KEPT);
+	pthread_barrier_wait(&all_seen);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], NULL);
+		assert_true(read[i][0] >= 0 && read[i][1] >= read[i][0]);
+		assert_true(read[i][2] >= read[i][1]);
+		assert_true(read[i][2] - read[i][1] < 20000000);
+	}
+	assert_int_equal(kept(), 0);
+	runqueue_keeps = 0;
+}
+
+/* Nothing is kept where no descriptor may be, and none by a thread that runs no tasks. */
+static void others_keep_none(void **state)
+{
+	(void)state;
+	runqueue_keep();
+	assert_true(runqueue_delay_ns() >= 0);
+	assert_int_equal(kept(), 0);
+	runqueue_keeps = 1;
+	assert_true(runqueue_delay_ns() >= 0);
+	assert_int_equal(kept(), 0);
+	runqueue_keeps = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +355,8 @@ int main(void)
 		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
 		cmocka_unit_test(only_what_was_lost_in_a_wait),
 		cmocka_unit_test(what_cannot_be_read_is_unknown),
+		cmocka_unit_test(threads_of_tasks_keep_a_descriptor),
+		cmocka_unit_test(others_keep_none),
 	};
 
 	return cmocka_run_group_tests(tests, harness_setup, NULL);
