@@ -2,7 +2,8 @@
 that come with them. Nothing is installed and no privileges are needed: they start as any other Python does, and create
 environments. Mirror, proxy and keys are those of this machine's apt; without a Debian mirror there are none.
 
-A free-threaded one (3.14t) is no package of Debian's: it is compiled from the sources of the package, in two minutes.
+A free-threaded one (3.14t) is no package of Debian's: it is compiled from the sources of the package, which takes all
+cores for minutes. scripts/test does so before the tests.
 
     python tests/integration/debian_pythons.py 3.15     prints the interpreter's path
 """
@@ -74,31 +75,36 @@ def build(version, place, uri):
     tree = sources(version.rstrip("t"), place, uri)
     if not tree:
         return False
-    for command in (["./configure", "-q", "--disable-gil", f"--prefix={place}/usr"],
+    for command in (["./configure", "-q", "--disable-gil", "OPT=-DNDEBUG -O1", f"--prefix={place}/usr"],
                     ["make", "-s", f"-j{len(os.sched_getaffinity(0))}"], ["make", "-s", "install"]):
         if subprocess.run(command, cwd=tree, capture_output=True).returncode:
             return False
     shutil.rmtree(tree)
-    return subprocess.run([place / "usr" / "bin" / f"python{version}", "-c", "import ssl, sqlite3, venv"]).returncode == 0
+    return subprocess.run([place / "usr" / "bin" / f"python{version}", "-c", "import bz2, ctypes, lzma, sqlite3, ssl, venv, zlib"]).returncode == 0
 
 
 @functools.cache
 def interpreter(version):
-    """None if this machine cannot have it. Made once, by one process at a time."""
-    uri = mirror() if version in VERSIONS + FREE_THREADED and shutil.which("dpkg") else None
-    if not uri:
+    """None if this machine cannot have it. Made once, by one process at a time; what could not be compiled is not tried again."""
+    compiled = version in FREE_THREADED
+    uri = mirror() if version in VERSIONS or compiled else None
+    if not uri or not shutil.which("dpkg"):
         return None
     place = PLACE / version
     with packages.alone(f"python-{version}"):
+        if compiled and (place / "failed").exists():
+            return None
         if not (place / "ready").exists():
             shutil.rmtree(place, ignore_errors=True)
-            if not (build if version in FREE_THREADED else unpack)(version, place, uri):
+            made = (build if compiled else unpack)(version, place, uri)
+            (place / ("ready" if made else "failed")).touch()
+            if not made:
                 return None
-            (place / "ready").touch()
     return str(place / "usr" / "bin" / f"python{version}")
 
 
 if __name__ == "__main__":
+    (PLACE / sys.argv[1] / "failed").unlink(missing_ok=True)
     found = interpreter(sys.argv[1])
     print(found or f"no Python {sys.argv[1]} can be had here")
     sys.exit(not found)
