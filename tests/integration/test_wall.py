@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import cluster
 import crema
 import jobs
 import pytest
@@ -130,8 +131,12 @@ def test_a_cluster_of_its_own(new_cluster, tmp_path):
     done = subprocess.run([procs.build / "crema", "run", "--quiet", "--", sys.executable, script], env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     truth = json.loads(done.stdout)
-    report = subprocess.run([procs.build / "crema", "report", "--json", "-"], env=env, capture_output=True, text=True, timeout=60)
-    wall = crema.Run(json.loads(report.stdout)).wall
+
+    def report():  # the workers' agents end after them
+        done = subprocess.run([procs.build / "crema", "report", "--json", "-"], env=env, capture_output=True, text=True, timeout=60)
+        return None if done.returncode else json.loads(done.stdout)
+
+    wall = crema.Run(cluster.wait_until(report, "a report", 30)).wall
     assert wall["workers"] == near(wall, truth["workers"]) and truth["workers"] > 0.5
     assert wall["close"] == near(wall, truth["close"]) and wall["other"] <= NEAR * wall["all"]
 
