@@ -28,11 +28,17 @@ def made_by(folder, version="own", unit=UNIT, arguments=(), **environment):
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def run(request, tmp_path_factory):
+    expected = {line: of for line, of in EXPECTED.items() if of[0] != "gil" or request.param not in WITHOUT_GIL}
     for _ in range(4):
         made = made_by(tmp_path_factory.mktemp("waits by stack"), request.param)
-        if all(sum(made["told"][line]) >= 0.97 * UNIT * count for line, (_, count, _, _) in EXPECTED.items()):
+        if all(sum(made["told"][line]) >= 0.97 * UNIT * count for line, (_, count, _, _) in EXPECTED.items()) and not has_spun(made, expected, request.param):
             break  # by the job's clocks: on a busy machine a thread may come late to its wait
-    return {**made, "expected": {line: of for line, of in EXPECTED.items() if of[0] != "gil" or request.param not in WITHOUT_GIL}}
+    return {**made, "expected": expected}
+
+
+def has_spun(made, expected, version):
+    """Before it waits for a lock, a free-threaded Python gives its core away up to 40 times. On a busy machine it may get the lock meanwhile."""
+    return version in WITHOUT_GIL and made["made"]["completeness"]["long_waits"]["waits"] < sum(count for _, count, _, _ in expected.values())
 
 
 def name_of(text):
