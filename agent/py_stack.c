@@ -180,11 +180,11 @@ static uint64_t instruction_in(const struct py_process *p, uint64_t at, const ui
 			       uint64_t instruction, uint64_t bits)
 {
 	const struct py_layout *l = &p->layout;
-	uint64_t table[1 + COPIES_MOST], words = py_word(code, PY_SIZE + l->more), copies, offset;
+	uint64_t table[1 + COPIES_MOST], words = py_word(code, PY_SIZE + l->more), offset;
 	size_t n = p->read(p->arg, py_word(code, l->member[PY_CODE_COPIES]), table, sizeof(table));
 
-	copies = n >= sizeof(*table) && table[0] < COPIES_MOST ? table[0] : COPIES_MOST;
-	for (size_t i = 1; i <= copies && i < n / sizeof(*table); i++) {
+	/* how many, and the address of each */
+	for (size_t i = 1; i < n / sizeof(*table) && i <= table[0]; i++) {
 		offset = (instruction - table[i]) & bits;
 		if (table[i] && offset < 2 * words)
 			return at + l->member[PY_CODE_START] + offset;
@@ -205,10 +205,12 @@ struct py_frame py_stack_frame(const struct py_process *p, const struct crema_py
 	struct py_frame f = {.code = recorded->code, .check = recorded->check};
 	uint8_t code[PY_CODE_BYTES] = {0};
 
-	f.instruction = recorded->at + (p->layout.member[PY_CODE_START] == PY_ABSENT ? 0 : f.code);
 	if (p->layout.more) {
 		p->read(p->arg, f.code, code, sizeof(code));
 		f.instruction = instruction_in(p, f.code, code, recorded->at, UINT32_MAX);
+	} else {
+		f.instruction =
+			recorded->at + (p->layout.member[PY_CODE_START] == PY_ABSENT ? 0 : f.code);
 	}
 	f.key = key_of(&f);
 	return f;

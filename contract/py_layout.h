@@ -19,10 +19,8 @@
 #define PY_OFFSETS_BYTES 512u /* of _PyRuntime */
 #define PY_FRAME_BYTES 128u   /* covers every member that is read */
 #define PY_CODE_BYTES 256u
-#define PY_OBJECT_TYPE                                                                             \
-	8u		/* of every object: a reference count before it; and see py_layout.more    \
-			 */
-#define PY_OWNED_BY_C 3 /* owners of frames of the interpreter itself, from here on */
+#define PY_OBJECT_TYPE 8u /* of every object; plus py_layout.more */
+#define PY_OWNED_BY_C 3	  /* owners of frames of the interpreter itself, from here on */
 #define PY_CODE_OF(word) ((word) & ~UINT64_C(7)) /* a frame's code object: the word has tags */
 
 enum py_member {
@@ -73,7 +71,9 @@ static inline int py_layout_told(uint32_t version, const uint8_t *runtime, struc
 	memcpy(&v, runtime + 8, 8);
 	if (v >> 16 != version >> 16)
 		return -ENOENT;
-	memcpy(&v, runtime + 16, 8);
+	memcpy(&v, runtime + 16, 8); /* free threaded */
+	if (v && l->member[PY_CODE_COPIES] == PY_ABSENT)
+		return -ENOENT;
 	l->more = v ? PY_MORE_BYTES : 0;
 	l->ascii = (uint16_t)(l->ascii + l->more);
 	l->compact = (uint16_t)(l->compact + l->more);

@@ -30,17 +30,15 @@ int main(void)
 	       "unknown, because crema distinguishes them by the address of the interpreter's "
 	       "lock. No lines of Python are sampled. Bytes,\n"
 	       "calls, CPU, other waits, codecs and tasks are known.\n\n"
-	       "**Free-threaded builds** of 3.14 and newer are measured (tested: 3.14.7 and "
-	       "3.15.0rc1). There is no interpreter lock to wait\n"
-	       "for, so that wait is 0; what crema does in a task's Python is protected by a "
-	       "critical section of an object of its own. The\n"
-	       "interpreter's allocator does not use malloc: memory by line lacks large objects of "
-	       "Python itself (bytes, lists), and the\n"
-	       "worker has a note. A thread that waits for a lock of Python's first gives its core "
-	       "away up "
-	       "to 40 times: on a busy machine that\n"
-	       "time is a wait for a core, as the kernel sees it. 3.13 runs unmeasured, and one "
-	       "line on standard error reports "
-	       "it.\n");
+	       "**Free-threaded builds** of 3.14 and newer are measured (tested: 3.14.7 "
+	       "and 3.15.0rc1). There is no interpreter lock to wait\n"
+	       "for, so that wait is 0; what crema does in a task's Python is protected "
+	       "by a critical section of an object of its own. The\n"
+	       "interpreter's allocator does not use malloc: memory by line lacks large "
+	       "objects of Python itself (bytes, lists), and the\n"
+	       "worker has a note. A thread that waits for a lock of Python's first "
+	       "gives its core away up to 40 times: on a busy machine that\n"
+	       "time is a wait for a core, as the kernel sees it. 3.13 runs unmeasured, "
+	       "and one line on standard error reports it.\n");
 	return 0;
 }

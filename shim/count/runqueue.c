@@ -56,14 +56,14 @@ void runqueue_drop_all(void)
 
 int64_t runqueue_delay_ns(void)
 {
-	struct kept_file none = {0};
 	char buf[96], *p = buf;
 	int64_t v = 0;
 	long n;
 
 	if (unlikely(wanted))
 		keep();
-	n = kept_file_read(mine ? &mine->file : &none, FILE_NAME, buf, sizeof(buf));
+	n = mine ? kept_file_read(&mine->file, FILE_NAME, buf, sizeof(buf))
+		 : sys_slurp(FILE_NAME, buf, sizeof(buf));
 	if (n <= 0)
 		return n < 0 ? n : -1;
 	while (*p >= '0' && *p <= '9')

@@ -148,9 +148,11 @@ static int wanted(const struct watch *w)
 	return !w->done && (w->when == ALWAYS || shim_armed());
 }
 
-static void patch_one(struct watch *w)
+/* 1 if the module is there and cannot be patched yet. */
+static int patch_one(struct watch *w)
 {
-	PyObject *module = py_module(w->module);
+	int is_there;
+	PyObject *module = py_module_of(w->module, &is_there);
 	struct watch *outer = current;
 
 	/* Our import may already have led to the patch, through an event inside it. */
@@ -163,19 +165,12 @@ static void patch_one(struct watch *w)
 		PyErr_Clear();
 	}
 	Py_DecRef(module);
+	return is_there && !w->done;
 }
 
 /* What was imported when all of it had been looked at: modules, and events of importing one. */
 static Py_ssize_t looked_at = -1;
 static uint64_t imports, looked_at_imports;
-
-static int is_pending(const struct watch *w)
-{
-	PyObject *module = w->done ? NULL : py_item_string(PyImport_GetModuleDict(), w->module);
-
-	Py_DecRef(module);
-	return module != NULL;
-}
 
 static void look_at_all(void)
 {
@@ -183,10 +178,8 @@ static void look_at_all(void)
 	int pending = 0;
 
 	for (int i = 0; i < WATCHES; i++)
-		if (wanted(&watches[i])) {
-			patch_one(&watches[i]);
-			pending |= is_pending(&watches[i]);
-		}
+		if (wanted(&watches[i]))
+			pending |= patch_one(&watches[i]);
 	looked_at = pending ? -1 : PyObject_Size(PyImport_GetModuleDict());
 	looked_at_imports = events;
 }

@@ -67,7 +67,7 @@ int py_turns_ready(void)
 		return 0;
 	/* 3.13 had experimental builds, whose frames are unlike those of later ones. */
 	if (!PyCriticalSection_Begin || !PyCriticalSection_End || !PyDict_GetItemRef ||
-	    !PyDict_GetItemStringRef || !strncmp(Py_GetVersion(), "3.13", 4))
+	    !strncmp(Py_GetVersion(), "3.13", 4))
 		return -ENOTSUP;
 	turns = PyDict_New();
 	return turns ? 0 : -ENOTSUP;
@@ -138,14 +138,11 @@ PyObject *py_item(PyObject *dict, PyObject *key)
 
 PyObject *py_item_string(PyObject *dict, const char *key)
 {
-	PyObject *item = NULL;
+	PyObject *name = PyUnicode_FromString(key), *item = name ? py_item(dict, name) : NULL;
 
-	if (!PyDict_GetItemStringRef) {
-		item = PyDict_GetItemString(dict, key);
-		Py_IncRef(item);
-	} else if (PyDict_GetItemStringRef(dict, key, &item) < 0) {
+	if (!name)
 		PyErr_Clear();
-	}
+	Py_DecRef(name);
 	return item;
 }
 
@@ -210,22 +207,33 @@ PyObject *py_attr_string(PyObject *o, const char *name)
 	return a;
 }
 
-PyObject *py_module(const char *name)
+static int is_imported(PyObject *m)
 {
-	PyObject *m = py_item_string(PyImport_GetModuleDict(), name), *spec, *busy;
-	int initializing;
+	PyObject *spec = py_attr_string(m, "__spec__");
+	PyObject *busy = spec && spec != PY_NONE ? py_attr_string(spec, "_initializing") : NULL;
+	int initializing = busy && PyObject_IsTrue(busy) == 1;
 
-	if (!m)
-		return NULL;
-	spec = py_attr_string(m, "__spec__");
-	busy = spec && spec != PY_NONE ? py_attr_string(spec, "_initializing") : NULL;
-	initializing = busy && PyObject_IsTrue(busy) == 1;
 	Py_DecRef(busy);
 	Py_DecRef(spec);
-	if (!initializing && m != PY_NONE)
+	return m != PY_NONE && !initializing;
+}
+
+PyObject *py_module_of(const char *name, int *is_there)
+{
+	PyObject *m = py_item_string(PyImport_GetModuleDict(), name);
+
+	*is_there = m != NULL;
+	if (!m || is_imported(m))
 		return m;
 	Py_DecRef(m);
 	return NULL;
+}
+
+PyObject *py_module(const char *name)
+{
+	int is_there;
+
+	return py_module_of(name, &is_there);
 }
 
 unsigned py_text_id(PyObject *o)

@@ -149,7 +149,6 @@ PY_TABLE
 
 /* Since 3.13: a new reference in *item. Returns 1, 0 (none) or -1 (an exception). */
 extern int PyDict_GetItemRef(PyObject *, PyObject *, PyObject **) __attribute__((weak));
-extern int PyDict_GetItemStringRef(PyObject *, const char *, PyObject **) __attribute__((weak));
 /* Since 3.13; without the GIL they hold the object's lock, but not while the thread waits. */
 struct py_section {
 	uintptr_t word[2];
@@ -225,6 +224,8 @@ PyObject *py_attr_string(PyObject *o, const char *name);
 
 /* Module of sys.modules, NULL if absent or not fully imported yet; new reference. */
 PyObject *py_module(const char *name);
+/* The same; *is_there: 1 also if it is not fully imported yet. */
+PyObject *py_module_of(const char *name, int *is_there);
 
 /* Id in the arena of str(o) (NULL, None: 0). Never leaves an exception. */
 unsigned py_text_id(PyObject *o);

@@ -182,6 +182,34 @@ static void test_a_parked_thread(void **state)
 	assert_false(py_lock_of(&p, LOW + 0xa08, &f, &lock));
 }
 
+/* A free-threaded build's objects are larger, and each thread has a copy of the instructions; where
+ * these are is known from 3.14 on. */
+static void test_layouts_without_the_gil(void **state)
+{
+	uint64_t word[PY_OFFSETS_BYTES / 8];
+	struct py_layout with = {0}, without = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(word) / sizeof(*word); i++)
+		word[i] = 64;
+	memcpy(word, "xdebugpy", 8);
+	word[1] = 0x030e00f0;
+	word[2] = 0;
+	assert_int_equal(py_layout_find(0x030e0000, (const uint8_t *)word, &with), 0);
+	assert_int_equal(with.more, 0);
+	assert_int_equal(with.member[PY_CODE_COPIES], PY_ABSENT);
+	word[2] = 1;
+	assert_int_equal(py_layout_find(0x030e0000, (const uint8_t *)word, &without), 0);
+	assert_int_equal(without.more, 16);
+	assert_int_equal(without.ascii, with.ascii + 16);
+	assert_int_equal(without.compact, with.compact + 16);
+	assert_int_equal(without.member[PY_CODE_COPIES], 64);
+	word[1] = 0x030d00f0;
+	assert_int_equal(py_layout_find(0x030d0000, (const uint8_t *)word, &without), -ENOENT);
+	word[2] = 0;
+	assert_int_equal(py_layout_find(0x030d0000, (const uint8_t *)word, &with), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_a_method_that_is_not_bound),
 		cmocka_unit_test(test_what_a_thread_waits_for),
 		cmocka_unit_test(test_a_parked_thread),
+		cmocka_unit_test(test_layouts_without_the_gil),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
