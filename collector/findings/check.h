@@ -136,7 +136,8 @@ bool reaches(double part, double whole, double percent, double amount);
 const char *draft_reader(const struct report *r, struct draft *d, size_t number, double least,
 			 const struct read_line **line);
 
-/* Workers whose threads without a task read Python modules, over their lives. */
+/* Workers whose threads without a task read Python modules, from shortly before the run to its end.
+ */
 struct fresh {
 	size_t workers;
 	double cpu, tasks_cpu, import_bytes; /* outside of tasks, of tasks; seconds */

@@ -244,34 +244,76 @@ enum verdict finding_imports(const struct report *r, struct draft *d)
 	return draft_found(d, excess / wall);
 }
 
+/* A run's first tasks wait for imports that begin before them. */
+#define FRESH_SECONDS 10
+
+/* The worker's totals when the run had ended, and those of FRESH_SECONDS before it began: what an
+ * idle worker uses is not of the run. NULL: no totals. */
+static const struct history_point *around_run(const struct run *run, const struct worker *w,
+					      const struct history_point **before)
+{
+	const struct history *h = &w->history;
+	size_t i;
+
+	*before = NULL;
+	for (i = 0; i < h->n && worker_utc(w, h->v[i].boot_ns) <= run->start - FRESH_SECONDS; i++)
+		*before = &h->v[i];
+	for (; i + 1 < h->n && !(worker_utc(w, h->v[i].boot_ns) >= run->stop); i++)
+		;
+	return i < h->n ? &h->v[i] : *before;
+}
+
+static struct value tasks_cpu_ns(const struct history_point *p)
+{
+	uint32_t both = 1u << HISTORY_cpu_seconds | 1u << HISTORY_pool_cpu_seconds;
+
+	return (p->known & both) == both
+		       ? value_uint(p->v[HISTORY_cpu_seconds] + p->v[HISTORY_pool_cpu_seconds])
+		       : value_null();
+}
+
+static double grown(struct value from, struct value to, bool *known)
+{
+	bool one;
+	double grown = value_number(value_minus(to, from), &one);
+
+	*known &= one;
+	return grown;
+}
+
 bool fresh_workers(const struct report *r, struct fresh *f)
 {
-	bool imports_known, cpu_known, tasks_known, known = true;
-	double imports, cpu, tasks;
-	struct balance b;
+	static const struct history_point start = {.known = UINT32_MAX,
+						   .outside_cpu_ns = {.type = VALUE_UINT},
+						   .outside_import_bytes = {.type = VALUE_UINT}};
+	const struct history_point *after, *before;
+	bool known = true, imports_known;
+	double imports;
 	size_t i;
 
 	memset(f, 0, sizeof(*f));
 	for (i = 0; i < r->run->workers.n; i++) {
 		const struct worker *w = r->run->workers.v[i];
 
-		imports = value_number(count_of(&w->totals.unattributed, CREMA_C_import_read_bytes),
-				       &imports_known);
+		after = around_run(r->run, w, &before);
+		if (!after)
+			return false;
+		before = before ? before : &start;
+		imports_known = true;
+		imports = grown(before->outside_import_bytes, after->outside_import_bytes,
+				&imports_known);
 		if (imports_known && (imports < IMPORT_BYTES || !first_of(r->run, w)))
 			continue; /* it needs those imports for its first tasks */
-		worker_balance(w, &b);
-		cpu = value_number(b.unattributed.cpu_seconds, &cpu_known);
-		tasks = value_number(b.tasks.cpu_seconds, &tasks_known);
-		known &= imports_known && cpu_known && tasks_known;
+		known &= imports_known;
 		f->workers++;
 		f->import_bytes += imports;
-		f->cpu += cpu;
-		f->tasks_cpu += tasks;
+		f->cpu += grown(before->outside_cpu_ns, after->outside_cpu_ns, &known) / 1e9;
+		f->tasks_cpu += grown(tasks_cpu_ns(before), tasks_cpu_ns(after), &known) / 1e9;
 	}
 	return known;
 }
 
-/* At most the time without a task: the CPU is of the workers' lives. */
+/* At most the time without a task: some of the CPU was used before the run. */
 static double cost_of_start(const struct report *r, const struct fresh *f)
 {
 	struct budget b;

@@ -62,6 +62,10 @@ static void fill(struct history_point *p, const struct totals *t)
 #define TIME(id, name, column, ...) HISTORY_##column(SERIES, id, name)
 #include "counters.def"
 #undef SERIES
+	p->outside_cpu_ns =
+		value_minus(t->seen.cpu_ns, value_plus(own_ns(&t->tasks, CREMA_T_cpu),
+						       pool_ns(&t->tasks, CREMA_T_cpu)));
+	p->outside_import_bytes = count_of(&t->unattributed, CREMA_C_import_read_bytes);
 }
 
 static int by_time(const void *pa, const void *pb)

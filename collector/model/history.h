@@ -15,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HISTORY_POINTS (1u << 16) /* over all workers: 11 MiB, half as much again while reading */
+#include "collector/emit/emit.h"
+
+#define HISTORY_POINTS (1u << 16) /* over all workers: 14 MiB, half as much again while reading */
 #define HISTORY_CELL_SHIFT 28	  /* initial cell: 2^28 ns, a quarter of a second */
 
 /*
@@ -46,6 +48,7 @@ struct history_point {
 	uint64_t snapshot_ns; /* when the worker took its snapshot; 0: unknown */
 	uint32_t known;	      /* bit HISTORY_x */
 	uint64_t v[HISTORY_SERIES];
+	struct value outside_cpu_ns, outside_import_bytes; /* of threads without a task */
 };
 
 struct history {

@@ -99,15 +99,16 @@ static bool case_imports(struct fixture *fx, int side)
 	return true;
 }
 
-/* For a worker's lifetime: CPU of tasks and of all threads, and bytes of modules that were read
- * without a task. */
-static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms, uint64_t imports)
+/* Of a worker's life until then: CPU of tasks and of all threads, and bytes of modules that were
+ * read without a task. */
+static void fresh_totals_at(struct fixture *fx, uint64_t at_ms, uint64_t tasks_ms, uint64_t seen_ms,
+			    uint64_t imports)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
 	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 4);
-	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_kv_u64(&pk, "boot_ns", AT(at_ms));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 2);
 	pack_kv_u64(&pk, "cpu_ns", tasks_ms * 1000000);
@@ -119,6 +120,11 @@ static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "cpu_ns", seen_ms * 1000000);
 	fx_end(fx, 1, &b);
+}
+
+static void fresh_totals(struct fixture *fx, uint64_t tasks_ms, uint64_t seen_ms, uint64_t imports)
+{
+	fresh_totals_at(fx, 5000, tasks_ms, seen_ms, imports);
 }
 
 static bool case_fresh_workers(struct fixture *fx, int side)

@@ -94,6 +94,18 @@ static void starts_at_once(struct fixture *fx)
 	fresh_totals(fx, 4000, 6000, 1000000);
 }
 
+/* The worker was idle for a minute before its first run, and is idle after it. */
+static void starts_and_idles(struct fixture *fx)
+{
+	worker(fx, 1, 8, 65000);
+	fresh_totals_at(fx, 49000, 0, 7000, 9000000);
+	task_of(fx, 1, 1, "a", 60000, 1000, 1000);
+	task_of(fx, 1, 2, "b", 64000, 1000, 1000);
+	fresh_totals_at(fx, 51000, 0, 7500, 9000000);
+	fresh_totals_at(fx, 65000, 4000, 13000, 10000000);
+	fresh_totals_at(fx, 90000, 4000, 20000, 30000000);
+}
+
 /* As case_tail(), but with chunks on all threads, the last of which has `events` events. */
 static void last_chunk(struct fixture *fx, int64_t events)
 {
@@ -245,6 +257,13 @@ static const struct more more[] = {
 	/* the CPU of one worker, or the time without tasks: 38 of 40 thread-seconds, 1 of 2 */
 	{starts_meanwhile, "fresh_workers", "used 2.000 s of CPU", "", 2, {{NULL, NULL, 0}}},
 	{starts_at_once, "fresh_workers", "used 2.000 s of CPU", "", 0.5, {{NULL, NULL, 0}}},
+	{starts_and_idles,
+	 "fresh_workers",
+	 "imported 1.000 MB of Python modules outside tasks; threads without a task used 2.000 s "
+	 "of CPU",
+	 "",
+	 ANY,
+	 {{"tasks_cpu_seconds", NULL, 4}}},
 	{starts_meanwhile,
 	 "idle_threads",
 	 "; fresh workers imported Python modules meanwhile: 2.000 s of CPU outside tasks",
