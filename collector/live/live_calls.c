@@ -9,6 +9,7 @@
 #include "collector/emit/emit_table.h"
 #include "collector/live/live_parts.h"
 #include "common/frame.h"
+#include "common/symbols.h"
 
 #define UNKNOWN ((double)NAN)
 
@@ -248,6 +249,46 @@ static void put_frames(struct json *j, const msgpack_object *row, const char *ke
 	emit_end(j);
 }
 
+/* Frames of the C library and of the interpreter: they are named by the call and the line. */
+static bool is_plumbing(const char *library)
+{
+	return symbols_of_libc(library) || !strncmp(library, "libpython", 9) ||
+	       !strncmp(library, "python", 6);
+}
+
+/* "sock_recv_into (_socket)", "SSL_read (libssl.so.3)": from the line to the call. */
+static void put_through(struct json *j, const msgpack_object *row)
+{
+	const msgpack_object *stack = get(row, "native");
+	struct text frame;
+	char text[512], *library, *version;
+
+	if (!stack || stack->type != MSGPACK_OBJECT_ARRAY) {
+		emit_value(j, "through", value_null());
+		return;
+	}
+	emit_array(j, "through");
+	for (uint32_t i = stack->via.array.size; i-- > 0;) {
+		if (!object_text(&stack->via.array.ptr[i], &frame))
+			continue;
+		live_text(text, sizeof(text) - 3, frame);
+		library = strrchr(text, ' ');
+		if (is_plumbing(library ? library + 1 : text) || !strcmp(text, "?"))
+			continue;
+		if (library) {
+			memmove(library + 2, library + 1, strlen(library));
+			library[1] = '(';
+			version =
+				strstr(library,
+				       ".cpython-"); /* "_socket", not
+							"_socket.cpython-311-x86_64-linux-gnu.so" */
+			strcpy(version ? version : library + strlen(library), ")");
+		}
+		emit_value(j, NULL, value_text(text));
+	}
+	emit_end(j);
+}
+
 static void put_row(struct json *j, const struct found *found, const msgpack_object *row)
 {
 	static const char *const texts[] = {"key",     "prefix",   "span",  "function",
@@ -270,6 +311,7 @@ static void put_row(struct json *j, const struct found *found, const msgpack_obj
 	emit_value(j, "seconds", value_real(found->seconds > 0 ? found->seconds : UNKNOWN));
 	put_frames(j, row, "stack");
 	put_frames(j, row, "native");
+	put_through(j, row);
 	emit_end(j);
 }
 

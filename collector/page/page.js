@@ -202,7 +202,8 @@ function drawStuck(now) {
   const box = byId("stuck");
   box.hidden = !rows.length;
   box.replaceChildren(rows.length ? table("table-stuck", `Stuck now: ${groups(rows.length)}`, [["task", (r) => (r.paused ? "\u2013" : r.key)], ["worker", (r) => r.name || r.worker || `${r.host}, pid ${r.pid}`],
-    ["in", (r) => r.what], ["on", (r) => r.on], ["for", (r) => r.seconds, as.seconds], ["line", (r) => (r.paused ? "\u2013" : r.line)]], rows) : "");
+    ["in", (r) => r.what], ["on", (r) => r.on], ["for", (r) => r.seconds, as.seconds], ["line", (r) => (r.paused ? "\u2013" : r.line)],
+    ["through", (r) => (r.paused ? "\u2013" : r.through && r.through.join(", "))]], rows) : "");
 }
 
 async function ask(name) {

@@ -10,10 +10,9 @@
 
 #include "collector/emit/emit_table.h"
 #include "collector/top/top.h"
-#include "common/symbols.h"
 
 #define TEXT_BYTES 300
-#define NATIVE_SHOWN 4
+#define THROUGH_SHOWN 4
 #define HEARD_SECONDS 10.0 /* an agent is silent after this long */
 
 static double number(const json_t *row, const char *key)
@@ -98,44 +97,23 @@ static void put_call(FILE *out, const json_t *row)
 		fprintf(out, " for %s\n", seconds(a, in));
 }
 
-/* Frames of the C library and of the interpreter: they are named by the call and the line. */
-static bool is_plumbing(const char *library)
-{
-	return symbols_of_libc(library) || !strncmp(library, "libpython", 9) ||
-	       !strncmp(library, "python", 6);
-}
-
-static size_t before(const char *text, const char *end)
-{
-	const char *at = strstr(text, end);
-
-	return at ? (size_t)(at - text) : strlen(text);
-}
-
 /* "through sock_recv_into (_socket), SSL_read (libssl.so.3)": from the line to the call. */
-static void put_native(FILE *out, const json_t *row)
+static void put_through(FILE *out, const json_t *row)
 {
-	const json_t *native = json_object_get(row, "native");
-	char frame[TEXT_BYTES], *library;
-	size_t shown = 0;
+	const json_t *through = json_object_get(row, "through"), *name;
+	char frame[TEXT_BYTES];
+	size_t i;
 
-	for (size_t i = json_array_size(native); i-- > 0;) {
-		top_clean(frame, sizeof(frame), json_string_value(json_array_get(native, i)));
-		library = strrchr(frame, ' ');
-		if (is_plumbing(library ? library + 1 : frame) || !strcmp(frame, "?"))
-			continue;
-		if (shown == NATIVE_SHOWN) {
+	json_array_foreach(through, i, name)
+	{
+		if (i == THROUGH_SHOWN) {
 			fputs(" ...", out);
 			break;
 		}
-		fputs(shown++ ? ", " : "    through ", out);
-		if (library)
-			*library++ = '\0';
-		fputs(frame, out);
-		if (library) /* "_socket", not "_socket.cpython-311-x86_64-linux-gnu.so" */
-			fprintf(out, " (%.*s)", (int)before(library, ".cpython-"), library);
+		top_clean(frame, sizeof(frame), json_string_value(name));
+		fprintf(out, "%s%s", i ? ", " : "    through ", frame);
 	}
-	if (shown)
+	if (i)
 		fputc('\n', out);
 }
 
@@ -156,7 +134,7 @@ static void put_row(FILE *out, const json_t *row)
 	put_call(out, row);
 	if (*text(key, row, "line"))
 		fprintf(out, "    at %s\n", key);
-	put_native(out, row);
+	put_through(out, row);
 }
 
 /* How long it has been in its call, or running if it is in none. */

@@ -856,12 +856,13 @@ def test_live(page):
     assert page.tab.run("document.getElementById('stuck').hidden")
     evil = "<img src=x onerror=document.title='evil'>"
     hanging = {**LIVE, "worker_rows": [{"name": "w1", "paused": True, "rss_bytes": 84, "limit_bytes": 100}, {"name": "w2", "paused": False}, {"name": "w3", "paused": True, "rss_bytes": 84}],
-               "doing": [{"key": evil, "worker": "tcp://w2:1", "call": "recv", "kind": "peer", "object": "10.0.0.7:1094", "line": "a.py:3 f", "seconds": 23},
+               "doing": [{"key": evil, "worker": "tcp://w2:1", "call": "recv", "kind": "peer", "object": "10.0.0.7:1094", "line": "a.py:3 f", "seconds": 23, "through": ["read_more (_ssl)", "SSL_read (libssl.so.3)"]},
                          {"key": "short", "call": "poll", "seconds": 1.9}, {"key": "runs", "call": None, "seconds": None}]}
     live(page, hanging)
     assert page.texts("#stuck caption") == ["Stuck now: 3"]
-    assert page.rows("#stuck") == [["\u2013", "w1", "paused by Dask", "at 84 % of its memory limit", "unknown", "\u2013"],
-                                   ["\u2013", "w3", "paused by Dask", "unknown", "unknown", "\u2013"], [evil, "tcp://w2:1", "recv", "peer 10.0.0.7:1094", "23.00 s", "a.py:3 f"]]
+    assert page.rows("#stuck") == [["\u2013", "w1", "paused by Dask", "at 84 % of its memory limit", "unknown", "\u2013", "\u2013"],
+                                   ["\u2013", "w3", "paused by Dask", "unknown", "unknown", "\u2013", "\u2013"],
+                                   [evil, "tcp://w2:1", "recv", "peer 10.0.0.7:1094", "23.00 s", "a.py:3 f", "read_more (_ssl), SSL_read (libssl.so.3)"]]
     live(page, stuck)
     assert page.texts("#live-journal")[0].startswith("The collector cannot write its journal (EIO)")
     live(page, LIVE, missing=True)

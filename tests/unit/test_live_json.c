@@ -207,6 +207,69 @@ static void tell_doing(struct live *live, struct live_worker *w, uint64_t boot_n
 	free(filler);
 }
 
+/* Functions between the line and the call, outermost first, without the C library's and the
+ * interpreter's. */
+static void what_it_goes_through(void **state)
+{
+	static const char *const native[] = {"__recv libc.so.6",
+					     "libssl.so.3+0x12f0",
+					     "XrdCl::File::Open libXrdCl.so.3",
+					     "read_more _ssl.cpython-311-x86_64-linux-gnu.so",
+					     "cfunction_vectorcall_O libpython3.11.so.1.0",
+					     "main python3.11",
+					     "?"};
+	static const char *const due[] = {"read_more (_ssl)", "XrdCl::File::Open (libXrdCl.so.3)",
+					  "libssl.so.3+0x12f0"};
+	const uint8_t id[CREMA_WORKER_ID_BYTES] = {1};
+	struct live *live = live_new();
+	struct buf b = BUF_INIT, out = BUF_INIT;
+	struct live_worker *w;
+	msgpack_packer pk;
+	struct unpack u;
+	json_t *root, *rows;
+	size_t known = 0;
+	bool folded;
+
+	(void)state;
+	w = live_worker(live, id, &folded);
+	live_connection(live, id, 1);
+	pack_init(&pk, &b);
+	pack_array(&pk, 2);
+	pack_u64(&pk, CREMA_MSG_DOING);
+	pack_map(&pk, 2);
+	pack_kv_u64(&pk, "boot_ns", 5);
+	pack_text(&pk, "rows");
+	pack_array(&pk, 2);
+	pack_map(&pk, 1);
+	pack_text(&pk, "native");
+	pack_array(&pk, 7);
+	for (unsigned int i = 0; i < 7; i++)
+		pack_text(&pk, native[i]);
+	pack_map(&pk, 0);
+	assert_int_equal(unpack_open(&u, b.data, b.len), 0);
+	assert_int_equal(live_calls_take(live, w, &u.root.via.array.ptr[1], b.data, b.len), 0);
+	live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
+	root = json_loadb((const char *)out.data, out.len, 0, NULL);
+	rows = json_object_get(root, "doing");
+	assert_int_equal(json_array_size(rows), 2);
+	for (size_t i = 0; i < 2; i++) {
+		const json_t *through = json_object_get(json_array_get(rows, i), "through");
+
+		if (json_is_null(through))
+			continue;
+		known++;
+		assert_int_equal(json_array_size(through), 3);
+		for (size_t k = 0; k < 3; k++)
+			assert_string_equal(json_string_value(json_array_get(through, k)), due[k]);
+	}
+	assert_int_equal(known, 1);
+	json_decref(root);
+	unpack_release(&u);
+	buf_release(&out);
+	buf_release(&b);
+	live_free(live);
+}
+
 static int64_t rows_and_cut(struct live *live)
 {
 	struct buf out = BUF_INIT;
@@ -361,6 +424,7 @@ int main(void)
 		cmocka_unit_test(rates),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(what_has_room),
+		cmocka_unit_test(what_it_goes_through),
 		cmocka_unit_test(stalls),
 		cmocka_unit_test(moving),
 		cmocka_unit_test(the_connected_are_first_and_the_rest_is_counted),
