@@ -18,8 +18,8 @@
 int preload_find(const char *exe, char *path, size_t size);
 
 /*
- * Runs /bin/true with only `library` preloaded. 0 if it exited with 0 in time and printed nothing;
- * else -1 and the reason in `why`.
+ * Runs /bin/true, or this program where there is none, with only `library` preloaded. 0 if it
+ * exited with 0 in time and printed nothing; else -1 and the reason in `why`.
  */
 int preload_try(const char *library, char *why, size_t size);
 
