@@ -114,7 +114,7 @@ static int run_and_wait(char **command, const char *dir, uint64_t begin_mono_ns)
 	if (read(failed[0], &byte, 1) == 1)
 		unlink(line.path); /* it never ran, and the reason was printed */
 	else
-		run_line_end(&line);
+		run_line_end(&line, pid);
 	return end_like(status);
 }
 

@@ -9,12 +9,16 @@
 #ifndef CREMA_COLLECTOR_CMD_RUN_CLIENT_H
 #define CREMA_COLLECTOR_CMD_RUN_CLIENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define RUN_CLIENTS 200
 
 /* Puts the file's name into the environment; without a folder for it nothing is recorded.
  * `dir` as given. */
 void run_client_set(const char *dir, uint64_t begin_mono_ns);
+/* Whether the command with that process id left a record in which it waited for workers. */
+bool run_client_waited(const char *dir, pid_t pid);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/cmd/run_client.h"
 #include "collector/emit/emit_text.h"
 #include "collector/metrics/budget.h"
 #include "collector/runs/read_runs.h"
@@ -33,6 +34,7 @@ struct process {
 struct sums {
 	const struct process *workers;
 	size_t n;
+	bool client;  /* none, but the command waited for some */
 	size_t known; /* to which these records belong */
 	size_t runs, tasks, failed, unfinished;
 	double last_start;
@@ -152,6 +154,12 @@ static void say(const struct sums *s, const char *dir, char *out, size_t size)
 {
 	char rate[HUMAN_BYTES], more[96] = "", next[96] = "crema report";
 
+	if (!s->n && s->client) {
+		snprintf(out, size,
+			 "the client was measured, but this command did not start its workers: see "
+			 "'crema report' where their collector runs");
+		return;
+	}
 	if (!s->n) {
 		snprintf(out, size,
 			 "nothing was measured: this command started no Dask worker and no coffea "
@@ -239,7 +247,7 @@ static bool listen_to(int in, char *line, size_t size)
 	return any;
 }
 
-void run_line_end(struct run_line *line)
+void run_line_end(struct run_line *line, pid_t command)
 {
 	static struct process workers[MOST_WORKERS];
 	static char text[2 * (PATH_MAX + 256)];
@@ -251,6 +259,7 @@ void run_line_end(struct run_line *line)
 	if (!line->path[0] || dirs_state(dir, sizeof(dir), line->dir))
 		return;
 	s.n = read_workers(line->path, workers);
+	s.client = !s.n && run_client_waited(line->dir, command);
 	unlink(line->path);
 	if (pipe(ends))
 		return;

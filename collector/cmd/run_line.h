@@ -13,6 +13,7 @@
 #define CREMA_COLLECTOR_CMD_RUN_LINE_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #define RUN_LINE_MS 1000
 
@@ -23,7 +24,7 @@ struct run_line {
 
 /* Creates the file and puts its name into the environment. */
 void run_line_begin(struct run_line *line, const char *dir);
-/* Prints the line and removes the file. */
-void run_line_end(struct run_line *line);
+/* Prints the line and removes the file. `pid`: the command's, which has ended. */
+void run_line_end(struct run_line *line, pid_t pid);
 
 #endif

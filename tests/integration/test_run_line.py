@@ -10,6 +10,7 @@ import sys
 
 import cluster
 import pytest
+from distributed import LocalCluster
 
 CREMA = cluster.BUILD / "crema"
 LINE = r"crema: (\d+) tasks? measured(?:, \d+ failed)?(?:, ([\d.]+ (?:k?Hz|tasks/s)))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
@@ -65,6 +66,15 @@ def test_no_task(home):
     script.write_text(re.sub(r"for _ in .*\n.*", "sys.exit(4)", SCRIPT))
     done = run(home, sys.executable, script, 1)
     assert done.returncode == 4 and done.stderr.endswith("crema: 1 worker measured, but no task ran there\n"), done.stderr
+
+
+def test_workers_of_others(home):
+    """The client of a cluster that runs elsewhere is measured."""
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0") as elsewhere:
+        client = "import sys; from dask.distributed import Client; print(Client(sys.argv[1]).submit(sum, (1, 2)).result())"
+        done = run(home, sys.executable, "-c", client, elsewhere.scheduler_address)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert done.stderr.endswith("crema: the client was measured, but this command did not start its workers: see 'crema report' where their collector runs\n")
 
 
 @pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 5", 5), ("kill -KILL $$", -9), ("kill -TERM $$", -15)])
