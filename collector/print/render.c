@@ -13,6 +13,7 @@
 #include "collector/runs/read_runs.h"
 #include "collector/print/list.h"
 #include "collector/print/print.h"
+#include "collector/report/code_names.h"
 #include "common/dirs.h"
 #include "common/log.h"
 
@@ -43,29 +44,31 @@ static void note_torn(const struct model *m, struct report_notice *notice)
 }
 
 /* From the first directory that has one. */
-static void find_wall(const struct report_request *req, const struct report *r, struct wall *w)
+static void find_wall(const struct report_request *req, const struct facts *f, struct wall *w)
 {
 	const char *const *more = req->more;
-	bool found = wall_find(w, req->dir, r->facts);
+	bool found = wall_find(w, req->dir, f);
 
 	for (; !found && more && *more; more++)
-		found = wall_find(w, *more, r->facts);
+		found = wall_find(w, *more, f);
 }
 
-/* Takes the client's activity from its record. */
-static void take_wall(const struct report_request *req, struct report *r, struct wall *w)
+/* Takes the client's activity, and the names of its code, from its record: 0 or -ENOMEM. */
+static int take_wall(const struct report_request *req, struct model *m, const struct facts *f,
+		     struct wall *w)
 {
 	if (!req->client_record) {
-		find_wall(req, r, w);
-	} else if (wall_read(w, req->client_record, r->facts) && req->notice) {
+		find_wall(req, f, w);
+	} else if (wall_read(w, req->client_record, f) && req->notice) {
 		snprintf(req->notice->client, sizeof(req->notice->client), "%s", w->line);
 		req->notice->client_unreadable = true;
 	}
-	r->wall = w->read ? w : NULL;
+	return w->code ? code_names_set(m, w->code) : 0;
 }
 
 /* Gathers the run's data and passes it to the output. */
-static int render_run(const struct report_request *req, struct run *run, struct sink *s)
+static int render_run(const struct report_request *req, struct run *run, struct model *m,
+		      struct sink *s)
 {
 	struct taskvine_log taskvine;
 	struct coffea_report coffea;
@@ -83,10 +86,13 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 		goto out_facts;
 	if (req->client_wall > 0)
 		facts_client_wall(&facts, req->client_wall);
+	rc = take_wall(req, m, &facts, &wall);
+	if (rc)
+		goto out_wall;
 	rc = report_gather(&report, run, &facts);
 	if (rc)
 		goto out;
-	take_wall(req, &report, &wall);
+	report.wall = wall.read ? &wall : NULL;
 	if (req->taskvine_log) {
 		rc = taskvine_log_read(&taskvine, req->taskvine_log);
 		taskvine_log_match(&taskvine, run);
@@ -131,6 +137,8 @@ out_logs:
 		taskvine_log_release(&taskvine);
 out:
 	report_release(&report);
+out_wall:
+	wall_release(&wall);
 out_facts:
 	facts_release(&facts);
 	return rc;
@@ -172,7 +180,7 @@ int report_no_run(const struct model *m, const char *which, const char *dir, str
 			   which, dir);
 }
 
-static int render(const struct report_request *req, struct run *run, const struct model *m,
+static int render(const struct report_request *req, struct run *run, struct model *m,
 		  struct buf *out)
 {
 	char dirs[REPORT_LINE_BYTES / 2];
@@ -190,7 +198,7 @@ static int render(const struct report_request *req, struct run *run, const struc
 		return report_no_run(m, req->run,
 				     dirs_text(dirs, sizeof(dirs), req->dir, req->more), out);
 	if (run)
-		rc = render_run(req, run, &s);
+		rc = render_run(req, run, m, &s);
 	else
 		report_dropped(dropped, req, &s);
 	if (req->use)

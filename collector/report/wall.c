@@ -253,9 +253,16 @@ bool wall_take(struct wall *w, const char *text, size_t n, const struct facts *f
 				 "%sthe client's clock relative to the collector's is not known",
 				 *w->unseen ? "; " : "");
 		sum_up(w);
+		w->code = json_incref(json_object_get(root, "code"));
 	}
 	json_decref(root);
 	return w->read;
+}
+
+void wall_release(struct wall *w)
+{
+	json_decref(w->code);
+	w->code = NULL;
 }
 
 static int read_file(const char *path, struct buf *b)

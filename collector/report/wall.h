@@ -16,6 +16,8 @@
 #ifndef CREMA_COLLECTOR_REPORT_WALL_H
 #define CREMA_COLLECTOR_REPORT_WALL_H
 
+#include <jansson.h>
+
 #include "collector/emit/emit_json.h"
 #include "collector/metrics/metrics.h"
 
@@ -43,6 +45,7 @@ struct wall {
 	enum wall_part largest;	      /* of the known ones */
 	char unseen[WALL_LINE_BYTES]; /* why parts are unknown; "": none is */
 	char line[WALL_LINE_BYTES];   /* what is wrong with the file; "": nothing */
+	json_t *code;		      /* code_names.h; NULL: none */
 };
 
 /* 0, or -errno with the line set. */
@@ -52,6 +55,7 @@ int wall_read(struct wall *w, const char *path, const struct facts *f);
 bool wall_find(struct wall *w, const char *dir, const struct facts *f);
 /* The same from a record in memory; false: not a record. `own`: only if it has a key of the run. */
 bool wall_take(struct wall *w, const char *text, size_t n, const struct facts *f, bool own);
+void wall_release(struct wall *w);
 
 /* Whether the largest part is worth a line on the first screen. */
 bool wall_matters(const struct wall *w);

@@ -8,7 +8,8 @@ the report divides them by what the workers did meanwhile (collector/report/wall
 `crema run` executes this text inside the client before its first line (shim/python/py_client.c); `crema.measure` imports it. A hook
 calls the original with its arguments, on any thread, whatever happens here. If a hooked name is missing in its module,
 these parts are unknown (`unseen`). Functions are replaced after the import of their module, and so are names that other modules
-bound before. It uses only the standard library, and at the start only modules that Python has loaded already.
+bound before. A record also has the functions that are sent to workers without the name of their file. It uses only the standard
+library, and at the start only modules that Python has loaded already.
 """
 import sys
 import time
@@ -17,8 +18,10 @@ from _thread import get_ident
 FORMAT = 1
 MOST_WAITS = 10000
 MOST_KEYS = 512
+MOST_FILES, MOST_FUNCTIONS = 500, 2000
 KEYS_OF_A_CALL = 4
 SAVE_SECONDS = 1.0  # between two writes of the file
+_parsed = {}
 WHOLE = ("preprocess", "wait")  # calls inside do not count separately
 # module: ((name, part or a function that returns it), ...)
 HOOKS = {
@@ -245,7 +248,8 @@ class Recorder:
         seconds = {part: value - before.get(part, 0.0) for part, value in after.items() if value != before.get(part)}
         waits = [[max(w, b) - b, min(x, e) - b, sent and sent - b] for w, x, sent in self.waits[max(first - 1, 0):last] if x > b and w < e]
         return {"format": FORMAT, "begin_utc": utc, "wall": e - b, "clock_ahead": clock_ahead, "seconds": seconds, "waits": waits,
-                "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen), "ended": ended}
+                "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen), "ended": ended,
+                "code": _sent_by_value()}
 
 
 def _put(space, name, value):
@@ -274,6 +278,74 @@ def _hash(key):
     for byte in key.encode("utf-8", "surrogatepass"):
         found = (found ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return found
+
+
+def _sent_by_value():
+    """[[file, [[function, first line, last line], ...]], ...] of the main script, a notebook's cells, and modules that are
+    registered for it: newer cloudpickle sends their code without the file's name (collector/report/code_names.h)."""
+    import os
+
+    try:
+        registered = getattr(sys.modules.get("cloudpickle.cloudpickle"), "_PICKLE_BY_VALUE_MODULES", ())
+        modules = [module for name, module in list(sys.modules.items())
+                   if name == "__main__" or any(name == known or name.startswith(known + ".") for known in registered)]
+        files = {}
+        for module in modules:
+            own = getattr(module, "__file__", None)
+            if own is None and module.__name__ == "__main__" and os.path.isfile(sys.argv[0]):
+                own = os.path.abspath(sys.argv[0])  # Python removes __file__ when the script has ended
+            if own:
+                files[own] = set()
+            for code in _functions(module):
+                if code.co_filename != "<dynamic-code>":  # the client's own copy of what it sent
+                    named = own if own and own.endswith(code.co_filename) else code.co_filename  # python analysis.py
+                    _take(code, files.setdefault(named, set()))
+        return [[_shown(file), sorted(found)[:MOST_FUNCTIONS]] for file, found in list(files.items())[:MOST_FILES] if _parse(file, found)]
+    except Exception:  # lines keep the name that they have
+        return []
+
+
+def _functions(module):
+    """The code of functions and methods that the module itself defines. Other objects are not touched."""
+    function = type(_take)
+    for value in list(vars(module).values()):
+        for one in [value, *(list(vars(value).values()) if issubclass(type(value), type) else [])]:
+            if type(one) in (staticmethod, classmethod):
+                one = one.__func__
+            if type(one) is function and one.__module__ == module.__name__:
+                yield vars(one).get("__wrapped__", one).__code__
+
+
+def _take(code, found):
+    """Adds it and the functions within it."""
+    lines = [line for _, _, line in code.co_lines() if line]
+    if lines and code.co_name != "<module>":
+        found.add((getattr(code, "co_qualname", code.co_name), code.co_firstlineno, max(lines)))
+    for inner in code.co_consts:
+        if hasattr(inner, "co_lines"):
+            _take(inner, found)
+
+
+def _parse(file, found):
+    """Adds the functions that have no name in their module; whether there are any functions."""
+    import linecache
+
+    key = file, len(found)
+    if key not in _parsed:
+        _parsed[key] = set()
+        try:
+            _take(compile("".join(linecache.getlines(file)), file, "exec", 0x2000, True), _parsed[key])  # a cell may await
+        except (SyntaxError, ValueError):
+            pass
+    found |= _parsed[key]
+    return found
+
+
+def _shown(file):
+    """A notebook's cell by its number."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return file if number is None else f"In[{number}]"
 
 
 def running():
