@@ -18,7 +18,7 @@ from _thread import get_ident
 FORMAT = 1
 MOST_WAITS = 10000
 MOST_KEYS = 512
-MOST_FILES, MOST_FUNCTIONS = 500, 2000
+MOST_FUNCTIONS = 20000  # sent by value
 KEYS_OF_A_CALL = 4
 SAVE_SECONDS = 1.0  # between two writes of the file
 _parsed = {}
@@ -287,33 +287,42 @@ def _sent_by_value():
 
     try:
         registered = getattr(sys.modules.get("cloudpickle.cloudpickle"), "_PICKLE_BY_VALUE_MODULES", ())
-        modules = [module for name, module in list(sys.modules.items())
-                   if name == "__main__" or any(name == known or name.startswith(known + ".") for known in registered)]
-        files = {}
-        for module in modules:
+        found = []
+        for name, module in list(sys.modules.items()):
             own = getattr(module, "__file__", None)
-            if own is None and module.__name__ == "__main__" and os.path.isfile(sys.argv[0]):
-                own = os.path.abspath(sys.argv[0])  # Python removes __file__ when the script has ended
-            if own:
-                files[own] = set()
-            for code in _functions(module):
-                if code.co_filename != "<dynamic-code>":  # the client's own copy of what it sent
-                    named = own if own and own.endswith(code.co_filename) else code.co_filename  # python analysis.py
-                    _take(code, files.setdefault(named, set()))
-        return [[_shown(file), sorted(found)[:MOST_FUNCTIONS]] for file, found in list(files.items())[:MOST_FILES] if _parse(file, found)]
+            if name == "__main__":
+                if own is None and os.path.isfile(sys.argv[0]):
+                    own = os.path.abspath(sys.argv[0])  # Python removes __file__ when the script has ended
+            elif not any(name == known or name.startswith(known + ".") for known in registered):
+                continue
+            cells = _cells() if name == "__main__" else {}
+            found += [[f"In[{cells[file]}]" if file in cells else file, sorted(rows)]
+                      for file, rows in _functions(module, own, cells).items() if rows]
+        return found if sum(len(rows) for _, rows in found) <= MOST_FUNCTIONS else []
     except Exception:  # lines keep the name that they have
         return []
 
 
-def _functions(module):
-    """The code of functions and methods that the module itself defines. Other objects are not touched."""
+def _functions(module, own, cells=()):
+    """{file: functions} of the module. Of its variables only functions and classes are touched."""
     function = type(_take)
-    for value in list(vars(module).values()):
+    whole = [file for file in [own, *cells] if file]
+    files, latest = {file: set() for file in whole}, {}
+    for name, value in list(vars(module).items()):
         for one in [value, *(list(vars(value).values()) if issubclass(type(value), type) else [])]:
             if type(one) in (staticmethod, classmethod):
                 one = one.__func__
-            if type(one) is function and one.__module__ == module.__name__:
-                yield vars(one).get("__wrapped__", one).__code__
+            if type(one) is not function or one.__module__ != module.__name__:
+                continue
+            for each in (one, vars(one).get("__wrapped__")):
+                file = each.__code__.co_filename if type(each) is function else "<dynamic-code>"
+                if file != "<dynamic-code>":  # the client's own copy of what it sent
+                    file = own if own and own.endswith(file) else file  # python analysis.py
+                    latest.setdefault(name, set()).add(file)
+                    _take(each.__code__, files.setdefault(file, set()))
+    for file in whole:  # a cell that was changed and run again has replaced what the first one defined
+        files[file] |= {row for row in _parsed_file(file) if file in latest.get(row[0].split(".")[0], (file,))}
+    return files
 
 
 def _take(code, found):
@@ -326,26 +335,23 @@ def _take(code, found):
             _take(inner, found)
 
 
-def _parse(file, found):
-    """Adds the functions that have no name in their module; whether there are any functions."""
+def _parsed_file(file):
+    """All functions of the file, also those that have no name in their module."""
     import linecache
 
-    key = file, len(found)
-    if key not in _parsed:
-        _parsed[key] = set()
+    if file not in _parsed:
+        _parsed[file] = set()
         try:
-            _take(compile("".join(linecache.getlines(file)), file, "exec", 0x2000, True), _parsed[key])  # a cell may await
+            _take(compile("".join(linecache.getlines(file)), file, "exec", 0x2000, True), _parsed[file])  # a cell may await
         except (SyntaxError, ValueError):
             pass
-    found |= _parsed[key]
-    return found
+    return _parsed[file]
 
 
-def _shown(file):
-    """A notebook's cell by its number."""
+def _cells():
+    """{file: number} of a notebook's cells."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
-    return file if number is None else f"In[{number}]"
+    return dict(getattr(getattr(shell, "compile", None), "_filename_map", {}))
 
 
 def running():

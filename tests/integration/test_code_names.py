@@ -27,6 +27,7 @@ if __name__ == "__main__":
 '''
 CELLS = ["import json, crema; from distributed import Client, LocalCluster; crema.preload()",
          "cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None); client = Client(cluster)",
+         "def kept():\\n    pass\\ndef heavy(n):\\n    for i in range(n):\\n        pass",  # changed and run again
          "def heavy(n):\\n    total = 0\\n    for i in range(n):\\n        total += i * i\\n    return total",
          "with crema.measure(client) as m:\\n    client.gather(client.map(heavy, [6_000_000 + i for i in range(6)]))",
          "print(json.dumps([[line[name] for name in ('file', 'line', 'function')] for line in m.run.json['stacks']['lines']]))\\nclient.close(); cluster.close()"]
@@ -70,5 +71,5 @@ def test_script(env, tmp_path):
 def test_notebook(env):
     lines = json.loads(succeed(["python", "-c", RUN], env).strip().splitlines()[-1])
     heavy = [(file, line) for file, line, function in lines if function == "heavy"]
-    assert heavy and set(heavy) <= {("In[3]", 3), ("In[3]", 4)}, lines
+    assert heavy and set(heavy) <= {("In[4]", 3), ("In[4]", 4)}, lines
     assert not any(file == "<dynamic-code>" for file, _, _ in lines)

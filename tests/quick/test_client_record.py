@@ -3,6 +3,7 @@
 
 import inspect
 import json
+import linecache
 import os
 import signal
 import subprocess
@@ -236,3 +237,45 @@ def test_old_records_go(tmp_path):
     _, (record,) = run(tmp_path, "pass")
     names = sorted(file.name for file in (tmp_path / "clients").iterdir())
     assert len(names) == 200 and names[0] == "1011.000-7.json" and record["wall"] > 0
+
+
+CELLS = {"first": """
+def helper(n):
+    return [(lambda x: x + 1)(i) for i in range(n)]
+
+def heavy(n):
+    return n
+""", "second": """
+
+class P:
+    @staticmethod
+    def quick():
+        return 1
+
+    @functools.wraps(helper)
+    def process(self):
+        def inner():
+            return 2
+        return inner
+
+def heavy(n):
+    return 2 * n
+run = lambda: 3
+"""}
+
+
+def test_functions_sent_by_value():
+    """Of a function that was defined again only the latest; also those that only the file's text has."""
+    module = types.ModuleType("cells")
+    module.functools = __import__("functools")
+    for file, text in CELLS.items():
+        linecache.cache[file] = len(text), None, text.splitlines(True), file
+        exec(compile(text, file, "exec"), vars(module))
+    found = {file: {(name.split(".")[-1], first) for name, first, _ in rows} for file, rows in client._functions(module, None, CELLS).items()}
+    inlined = {("<listcomp>", 3)} if sys.version_info < (3, 12) else set()
+    assert found == {"first": {("helper", 2), ("<lambda>", 3), *inlined},
+                     "second": {("P", 3), ("quick", 4), ("process", 8), ("inner", 10), ("heavy", 14), ("<lambda>", 16)}}
+    lines = {name.split(".")[-1]: last for name, _, last in client._functions(module, None, CELLS)["second"]}
+    assert (lines["quick"], lines["process"], lines["inner"], lines["heavy"]) == (6, 12, 11, 15)
+    module.heavy = vars(module)["run"] = 3  # no function any more
+    assert "heavy" in {name for name, _, _ in client._functions(module, None, CELLS)["first"]}
