@@ -18,10 +18,10 @@ from _thread import get_ident
 FORMAT = 1
 MOST_WAITS = 10000
 MOST_KEYS = 512
-MOST_FUNCTIONS = 20000  # sent by value
+MOST_CELLS, MOST_FUNCTIONS = 500, 20000  # with code that is sent by value
 KEYS_OF_A_CALL = 4
 SAVE_SECONDS = 1.0  # between two writes of the file
-_parsed = {}
+OPTIMIZED = 1  # a flag of functions, which modules and classes do not have
 WHOLE = ("preprocess", "wait")  # calls inside do not count separately
 # module: ((name, part or a function that returns it), ...)
 HOOKS = {
@@ -86,6 +86,7 @@ class Recorder:
         self.sent_at = None
         self.local = None       # whether the scheduler has this machine's clock
         self.after_wait = self.client = self.ahead = None
+        self.main = {}          # code of the main module that has called hooked functions, by id
         self.start = self.mark(self.since)
 
     def turn(self, now):
@@ -114,6 +115,8 @@ class Recorder:
                 part = self.stack[-1]
             else:
                 self.turn(time.perf_counter())
+                if not depth:
+                    self.called_by(sys._getframe(2))
                 if part == "_send":
                     part = "send"
                     self.sent(*args[:3])
@@ -123,6 +126,14 @@ class Recorder:
         except Exception as error:
             self.failed(error)
         return depth
+
+    def called_by(self, frame):
+        """Keeps the code of the main script, or of the notebook's cell."""
+        main = getattr(sys.modules.get("__main__"), "__dict__", None)
+        while frame is not None and (frame.f_globals is not main or frame.f_code.co_flags & OPTIMIZED):
+            frame = frame.f_back
+        if frame is not None and len(self.main) < MOST_CELLS:
+            self.main[id(frame.f_code)] = frame.f_code
 
     def leave(self, depth):
         try:
@@ -249,7 +260,7 @@ class Recorder:
         waits = [[max(w, b) - b, min(x, e) - b, sent and sent - b] for w, x, sent in self.waits[max(first - 1, 0):last] if x > b and w < e]
         return {"format": FORMAT, "begin_utc": utc, "wall": e - b, "clock_ahead": clock_ahead, "seconds": seconds, "waits": waits,
                 "keys": [f"{_hash(key):x}" for at, key in self.keys if b <= at <= e], "unseen": dict(self.unseen), "ended": ended,
-                "code": _sent_by_value()}
+                "code": _sent_by_value(list(self.main.values()))}
 
 
 def _put(space, name, value):
@@ -280,34 +291,25 @@ def _hash(key):
     return found
 
 
-def _sent_by_value():
+def _sent_by_value(running):
     """[[file, [[function, first line, last line], ...]], ...] of the main script, a notebook's cells, and modules that are
-    registered for it: newer cloudpickle sends their code without the file's name (collector/report/code_names.h)."""
-    import os
-
+    registered for it: newer cloudpickle sends their code without the file's name (collector/report/code_names.h). `running`:
+    code of the main module that has called a hooked function."""
     try:
         registered = getattr(sys.modules.get("cloudpickle.cloudpickle"), "_PICKLE_BY_VALUE_MODULES", ())
-        found = []
+        cells, found = _cells(), []
         for name, module in list(sys.modules.items()):
-            own = getattr(module, "__file__", None)
-            if name == "__main__":
-                if own is None and os.path.isfile(sys.argv[0]):
-                    own = os.path.abspath(sys.argv[0])  # Python removes __file__ when the script has ended
-            elif not any(name == known or name.startswith(known + ".") for known in registered):
-                continue
-            cells = _cells() if name == "__main__" else {}
-            found += [[f"In[{cells[file]}]" if file in cells else file, sorted(rows)]
-                      for file, rows in _functions(module, own, cells).items() if rows]
+            if name == "__main__" or any(name == known or name.startswith(known + ".") for known in registered):
+                of = _functions(module, running if name == "__main__" else ())
+                found += [[f"In[{cells[file]}]" if file in cells else file, sorted(rows)] for file, rows in of.items() if rows]
         return found if sum(len(rows) for _, rows in found) <= MOST_FUNCTIONS else []
     except Exception:  # lines keep the name that they have
         return []
 
 
-def _functions(module, own, cells=()):
+def _functions(module, running=()):
     """{file: functions} of the module. Of its variables only functions and classes are touched."""
-    function = type(_take)
-    whole = [file for file in [own, *cells] if file]
-    files, latest = {file: set() for file in whole}, {}
+    function, files, latest = type(_take), {}, {}
     for name, value in list(vars(module).items()):
         for one in [value, *(list(vars(value).values()) if issubclass(type(value), type) else [])]:
             if type(one) in (staticmethod, classmethod):
@@ -317,35 +319,23 @@ def _functions(module, own, cells=()):
             for each in (one, vars(one).get("__wrapped__")):
                 file = each.__code__.co_filename if type(each) is function else "<dynamic-code>"
                 if file != "<dynamic-code>":  # the client's own copy of what it sent
-                    file = own if own and own.endswith(file) else file  # python analysis.py
                     latest.setdefault(name, set()).add(file)
                     _take(each.__code__, files.setdefault(file, set()))
-    for file in whole:  # a cell that was changed and run again has replaced what the first one defined
-        files[file] |= {row for row in _parsed_file(file) if file in latest.get(row[0].split(".")[0], (file,))}
+    for code in running:  # a cell that was changed and run again has replaced what the first one defined
+        file, rows = code.co_filename, set()
+        _take(code, rows)
+        files.setdefault(file, set()).update(row for row in rows if file in latest.get(row[0].split(".")[0], (file,)))
     return files
 
 
 def _take(code, found):
     """Adds it and the functions within it."""
     lines = [line for _, _, line in code.co_lines() if line]
-    if lines and code.co_name != "<module>":
+    if lines and code.co_flags & OPTIMIZED:
         found.add((getattr(code, "co_qualname", code.co_name), code.co_firstlineno, max(lines)))
     for inner in code.co_consts:
         if hasattr(inner, "co_lines"):
             _take(inner, found)
-
-
-def _parsed_file(file):
-    """All functions of the file, also those that have no name in their module."""
-    import linecache
-
-    if file not in _parsed:
-        _parsed[file] = set()
-        try:
-            _take(compile("".join(linecache.getlines(file)), file, "exec", 0x2000, True), _parsed[file])  # a cell may await
-        except (SyntaxError, ValueError):
-            pass
-    return _parsed[file]
 
 
 def _cells():

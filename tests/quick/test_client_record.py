@@ -3,7 +3,6 @@
 
 import inspect
 import json
-import linecache
 import os
 import signal
 import subprocess
@@ -265,17 +264,17 @@ run = lambda: 3
 
 
 def test_functions_sent_by_value():
-    """Of a function that was defined again only the latest; also those that only the file's text has."""
+    """Of a function that was defined again only the latest; also those that have no name in their module."""
     module = types.ModuleType("cells")
     module.functools = __import__("functools")
-    for file, text in CELLS.items():
-        linecache.cache[file] = len(text), None, text.splitlines(True), file
-        exec(compile(text, file, "exec"), vars(module))
-    found = {file: {(name.split(".")[-1], first) for name, first, _ in rows} for file, rows in client._functions(module, None, CELLS).items()}
+    running = [compile(text, file, "exec") for file, text in CELLS.items()]
+    for code in running:
+        exec(code, vars(module))
+    found = {file: {(name.split(".")[-1], first) for name, first, _ in rows} for file, rows in client._functions(module, running).items()}
     inlined = {("<listcomp>", 3)} if sys.version_info < (3, 12) else set()
     assert found == {"first": {("helper", 2), ("<lambda>", 3), *inlined},
-                     "second": {("P", 3), ("quick", 4), ("process", 8), ("inner", 10), ("heavy", 14), ("<lambda>", 16)}}
-    lines = {name.split(".")[-1]: last for name, _, last in client._functions(module, None, CELLS)["second"]}
+                     "second": {("quick", 4), ("process", 8), ("inner", 10), ("heavy", 14), ("<lambda>", 16)}}
+    lines = {name.split(".")[-1]: last for name, _, last in client._functions(module)["second"]}
     assert (lines["quick"], lines["process"], lines["inner"], lines["heavy"]) == (6, 12, 11, 15)
     module.heavy = vars(module)["run"] = 3  # no function any more
-    assert "heavy" in {name for name, _, _ in client._functions(module, None, CELLS)["first"]}
+    assert "heavy" in {name for name, _, _ in client._functions(module, running)["first"]}
