@@ -247,22 +247,6 @@ enum verdict finding_imports(const struct report *r, struct draft *d)
 /* A run's first tasks wait for imports that begin before them. */
 #define FRESH_SECONDS 10
 
-/* The worker's totals when the run had ended, and those of FRESH_SECONDS before it began: what an
- * idle worker uses is not of the run. NULL: no totals. */
-static const struct history_point *around_run(const struct run *run, const struct worker *w,
-					      const struct history_point **before)
-{
-	const struct history *h = &w->history;
-	size_t i;
-
-	*before = NULL;
-	for (i = 0; i < h->n && worker_utc(w, h->v[i].boot_ns) <= run->start - FRESH_SECONDS; i++)
-		*before = &h->v[i];
-	for (; i + 1 < h->n && !(worker_utc(w, h->v[i].boot_ns) >= run->stop); i++)
-		;
-	return i < h->n ? &h->v[i] : *before;
-}
-
 static struct value tasks_cpu_ns(const struct history_point *p)
 {
 	uint32_t both = 1u << HISTORY_cpu_seconds | 1u << HISTORY_pool_cpu_seconds;
@@ -270,6 +254,34 @@ static struct value tasks_cpu_ns(const struct history_point *p)
 	return (p->known & both) == both
 		       ? value_uint(p->v[HISTORY_cpu_seconds] + p->v[HISTORY_pool_cpu_seconds])
 		       : value_null();
+}
+
+/* A worker's first totals may lack some. */
+static bool is_complete(const struct history_point *p)
+{
+	return p->outside_cpu_ns.type != VALUE_NULL && p->outside_import_bytes.type != VALUE_NULL &&
+	       tasks_cpu_ns(p).type != VALUE_NULL;
+}
+
+/* The worker's totals when the run had ended, and those of FRESH_SECONDS before it began: what an
+ * idle worker uses is not of the run. NULL: no totals. */
+static const struct history_point *around_run(const struct run *run, const struct worker *w,
+					      const struct history_point **before)
+{
+	const struct history_point *after = NULL, *p = w->history.v;
+	double taken = 0;
+
+	*before = NULL;
+	for (; p < w->history.v + w->history.n && !(after && taken >= run->stop); p++) {
+		if (!is_complete(p))
+			continue;
+		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+		if (taken <= run->start - FRESH_SECONDS)
+			*before = p;
+		else
+			after = p;
+	}
+	return after ? after : *before;
 }
 
 static double grown(struct value from, struct value to, bool *known)
@@ -287,7 +299,7 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 						   .outside_cpu_ns = {.type = VALUE_UINT},
 						   .outside_import_bytes = {.type = VALUE_UINT}};
 	const struct history_point *after, *before;
-	bool known = true, imports_known;
+	bool known = true;
 	double imports;
 	size_t i;
 
@@ -296,15 +308,14 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 		const struct worker *w = r->run->workers.v[i];
 
 		after = around_run(r->run, w, &before);
+		before = before ? before : &start;
+		imports = after ? grown(before->outside_import_bytes, after->outside_import_bytes,
+					&known)
+				: IMPORT_BYTES;
+		if (imports < IMPORT_BYTES || !first_of(r->run, w))
+			continue; /* it needs those imports for its first tasks */
 		if (!after)
 			return false;
-		before = before ? before : &start;
-		imports_known = true;
-		imports = grown(before->outside_import_bytes, after->outside_import_bytes,
-				&imports_known);
-		if (imports_known && (imports < IMPORT_BYTES || !first_of(r->run, w)))
-			continue; /* it needs those imports for its first tasks */
-		known &= imports_known;
 		f->workers++;
 		f->import_bytes += imports;
 		f->cpu += grown(before->outside_cpu_ns, after->outside_cpu_ns, &known) / 1e9;

@@ -24,7 +24,8 @@ static bool has_function(const json_t *functions, const char *function, uint64_t
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(functions, i, row) {
+	json_array_foreach(functions, i, row)
+	{
 		const char *name = json_string_value(json_array_get(row, 0));
 
 		if (name && json_integer_value(json_array_get(row, 1)) <= (json_int_t)line &&
@@ -42,7 +43,8 @@ static const char *file_of(const json_t *code, const char *function, uint64_t li
 	const json_t *file;
 	size_t i;
 
-	json_array_foreach(code, i, file) {
+	json_array_foreach(code, i, file)
+	{
 		const char *name = json_string_value(json_array_get(file, 0));
 
 		if (!name || !has_function(json_array_get(file, 1), function, line))

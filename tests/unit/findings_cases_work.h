@@ -99,15 +99,15 @@ static bool case_imports(struct fixture *fx, int side)
 	return true;
 }
 
-/* Of a worker's life until then: CPU of tasks and of all threads, and bytes of modules that were
- * read without a task. */
+/* Of a worker's life until then: CPU of tasks and of all threads (0: unknown), and bytes of modules
+ * that were read without a task. */
 static void fresh_totals_at(struct fixture *fx, uint64_t at_ms, uint64_t tasks_ms, uint64_t seen_ms,
 			    uint64_t imports)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
-	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 4);
+	fx_begin(&pk, &b, CREMA_MSG_TOTALS, seen_ms ? 4 : 3);
 	pack_kv_u64(&pk, "boot_ns", AT(at_ms));
 	pack_text(&pk, "tasks");
 	pack_map(&pk, 2);
@@ -116,9 +116,11 @@ static void fresh_totals_at(struct fixture *fx, uint64_t at_ms, uint64_t tasks_m
 	pack_text(&pk, "unattributed");
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "import_read_bytes", imports);
-	pack_text(&pk, "seen");
-	pack_map(&pk, 1);
-	pack_kv_u64(&pk, "cpu_ns", seen_ms * 1000000);
+	if (seen_ms) {
+		pack_text(&pk, "seen");
+		pack_map(&pk, 1);
+		pack_kv_u64(&pk, "cpu_ns", seen_ms * 1000000);
+	}
 	fx_end(fx, 1, &b);
 }
 

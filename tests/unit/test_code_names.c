@@ -5,8 +5,10 @@
 #include "collector/report/code_names.h"
 
 #define CODE                                                                                       \
-	"[[\"/home/a/analysis.py\", [[\"P.process\", 5, 9], [\"P.process.<locals>.<lambda>\", 7, 7], "     \
-	"[\"both\", 20, 30]]], [\"In[3]\", [[\"fill\", 1, 4], [\"both\", 25, 35], [3], \"x\"]], 7]"
+	"[[\"/home/a/analysis.py\", [[\"P.process\", 5, 9], [\"P.process.<locals>.<lambda>\", 7, " \
+	"7], "                                                                                     \
+	"[\"both\", 20, 30]]], [\"In[3]\", [[\"fill\", 1, 4], [\"both\", 25, 35], [3], \"x\"]], "  \
+	"7]"
 
 static const char *named(const char *function, uint64_t line, const char *file)
 {

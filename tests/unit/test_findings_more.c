@@ -102,7 +102,8 @@ static void starts_and_idles(struct fixture *fx)
 	task_of(fx, 1, 1, "a", 60000, 1000, 1000);
 	task_of(fx, 1, 2, "b", 64000, 1000, 1000);
 	fresh_totals_at(fx, 51000, 0, 7500, 9000000);
-	fresh_totals_at(fx, 65000, 4000, 13000, 10000000);
+	fresh_totals_at(fx, 65000, 4000, 0, 10000000);
+	fresh_totals_at(fx, 66000, 4000, 13000, 10000000);
 	fresh_totals_at(fx, 90000, 4000, 20000, 30000000);
 }
 
