@@ -284,13 +284,10 @@ static const struct history_point *around_run(const struct run *run, const struc
 	return after ? after : *before;
 }
 
-static double grown(struct value from, struct value to, bool *known)
+/* Of numbers that both points have. */
+static double grown(struct value from, struct value to)
 {
-	bool one;
-	double grown = value_number(value_minus(to, from), &one);
-
-	*known &= one;
-	return grown;
+	return value_number(value_minus(to, from), NULL);
 }
 
 bool fresh_workers(const struct report *r, struct fresh *f)
@@ -299,8 +296,7 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 						   .outside_cpu_ns = {.type = VALUE_UINT},
 						   .outside_import_bytes = {.type = VALUE_UINT}};
 	const struct history_point *after, *before;
-	bool known = true;
-	double imports;
+	double imports = 0;
 	size_t i;
 
 	memset(f, 0, sizeof(*f));
@@ -309,19 +305,18 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 
 		after = around_run(r->run, w, &before);
 		before = before ? before : &start;
-		imports = after ? grown(before->outside_import_bytes, after->outside_import_bytes,
-					&known)
-				: IMPORT_BYTES;
-		if (imports < IMPORT_BYTES || !first_of(r->run, w))
+		if (after)
+			imports = grown(before->outside_import_bytes, after->outside_import_bytes);
+		if ((after && imports < IMPORT_BYTES) || !first_of(r->run, w))
 			continue; /* it needs those imports for its first tasks */
 		if (!after)
 			return false;
 		f->workers++;
 		f->import_bytes += imports;
-		f->cpu += grown(before->outside_cpu_ns, after->outside_cpu_ns, &known) / 1e9;
-		f->tasks_cpu += grown(tasks_cpu_ns(before), tasks_cpu_ns(after), &known) / 1e9;
+		f->cpu += grown(before->outside_cpu_ns, after->outside_cpu_ns) / 1e9;
+		f->tasks_cpu += grown(tasks_cpu_ns(before), tasks_cpu_ns(after)) / 1e9;
 	}
-	return known;
+	return true;
 }
 
 /* At most the time without a task: some of the CPU was used before the run. */

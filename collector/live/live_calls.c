@@ -278,10 +278,8 @@ static void put_through(struct json *j, const msgpack_object *row)
 		if (library) {
 			memmove(library + 2, library + 1, strlen(library));
 			library[1] = '(';
-			version =
-				strstr(library,
-				       ".cpython-"); /* "_socket", not
-							"_socket.cpython-311-x86_64-linux-gnu.so" */
+			/* "_socket", not "_socket.cpython-311-x86_64-linux-gnu.so" */
+			version = strstr(library, ".cpython-");
 			strcpy(version ? version : library + strlen(library), ")");
 		}
 		emit_value(j, NULL, value_text(text));

@@ -8,16 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/code_name.h"
+
 #define DYNAMIC "<dynamic-code>"
 #define LINE_BYTES 4096
-
-/* "process" of "Processor.process": before 3.11, Python has no more. */
-static const char *last_part(const char *function)
-{
-	const char *dot = strrchr(function, '.');
-
-	return dot ? dot + 1 : function;
-}
 
 static bool has_function(const json_t *functions, const char *function, uint64_t line)
 {
@@ -30,7 +24,7 @@ static bool has_function(const json_t *functions, const char *function, uint64_t
 
 		if (name && json_integer_value(json_array_get(row, 1)) <= (json_int_t)line &&
 		    json_integer_value(json_array_get(row, 2)) >= (json_int_t)line &&
-		    !strcmp(last_part(name), last_part(function)))
+		    !strcmp(code_last_name(name), code_last_name(function)))
 			return true;
 	}
 	return false;

@@ -115,7 +115,7 @@ class Recorder:
                 part = self.stack[-1]
             else:
                 self.turn(time.perf_counter())
-                if not depth:
+                if not depth and part != "imports":
                     self.called_by(sys._getframe(2))
                 if part == "_send":
                     part = "send"
