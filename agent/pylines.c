@@ -152,15 +152,16 @@ static bool read_clocks(struct pylines_thread *t, uint64_t attempt, uint64_t loo
 	return true;
 }
 
+/* own: the task whose own thread it is; NULL: a pool's. */
 static unsigned int class_of(struct pylines *l, struct pylines_thread *t,
-			     const struct crema_thread *at)
+			     const struct crema_thread *at, const struct crema_task *own)
 {
 	uint64_t word, start;
 
 	if (!crema_call_read(&at->call, &at->call_start, &word, &start))
 		return PYLINE_OTHER;
 	if (t->word != word || t->word_start != start) {
-		t->class = (uint8_t)pylines_class(l->view, l->pid, word);
+		t->class = (uint8_t)pylines_class(l->view, l->pid, own, word);
 		t->word = word;
 		t->word_start = start;
 		t->lock.known = false;
@@ -200,7 +201,7 @@ static void look_at(struct pylines *l, uint32_t i, const struct crema_task *task
 		return;
 	}
 	l->clocks = l->clocks && told;
-	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at);
+	class = state == 'R' ? CREMA_T_cpu : class_of(l, t, at, like.pool ? NULL : task);
 	if (has_holder(class, crema_call_of(t->word)))
 		pylines_waits(l, &(struct pylines_waiter){.object = crema_call_object(t->word),
 							  .ns = ns,

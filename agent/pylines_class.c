@@ -71,7 +71,7 @@ static unsigned int of_poll(int pid, uint64_t object)
 	return of_descriptor(pid, first.fd);
 }
 
-unsigned int pylines_class(const struct view *v, int pid, uint64_t word)
+static unsigned int of_call(const struct view *v, int pid, uint64_t word)
 {
 	uint32_t call = crema_call_of(word);
 	uint64_t object = crema_call_object(word);
@@ -109,4 +109,14 @@ unsigned int pylines_class(const struct view *v, int pid, uint64_t word)
 	default:
 		return PYLINE_OTHER;
 	}
+}
+
+unsigned int pylines_class(const struct view *v, int pid, const struct crema_task *task,
+			   uint64_t word)
+{
+	unsigned int class = of_call(v, pid, word);
+
+	return class == CREMA_T_lock_wait && task && crema_request_under_way(task)
+		       ? CREMA_T_network_wait
+		       : class;
 }

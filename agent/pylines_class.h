@@ -9,7 +9,9 @@
 
 #include "common/view.h"
 
-/* word: of calls.h, 0: in none. A CREMA_T_, or PYLINE_OTHER. */
-unsigned int pylines_class(const struct view *v, int pid, uint64_t word);
+/* word: of calls.h, 0: in none; task: whose own thread it is, NULL: none's. A CREMA_T_, or
+ * PYLINE_OTHER. */
+unsigned int pylines_class(const struct view *v, int pid, const struct crema_task *task,
+			   uint64_t word);
 
 #endif

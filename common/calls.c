@@ -30,7 +30,8 @@ static const struct {
 	     {"waitpid", CALL_ON_PROCESS}, {"wait4", CALL_ON_PROCESS},
 	     {"waitid", CALL_ON_PROCESS},  {"open", CALL_ON_PATH},
 	     {"open64", CALL_ON_PATH},	   {"openat", CALL_ON_PATH},
-	     {"openat64", CALL_ON_PATH},   {"pthread_mutex_lock", CALL_ON_LOCK}};
+	     {"openat64", CALL_ON_PATH},   {"pthread_mutex_lock", CALL_ON_LOCK},
+	     {"syscall", CALL_ON_LOCK}};
 
 const char *call_name(uint32_t call)
 {

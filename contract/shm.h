@@ -114,11 +114,29 @@ struct crema_task {
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, to find what a lock wait of its own thread really waited for.
-	 * [0] storage, [1] network, [2] requests; see shim/count/overlap.h. */
+	 * By enum crema_overlap; see shim/count/overlap.h. */
 	uint64_t overlap_active[3], overlap_union_ns[3], overlap_waited_ns[2];
 	uint64_t pool_time[CREMA_TIMES];
 	struct crema_counters own; /* time: own thread; count: own and pool */
 };
+
+/* overlap_active: how many (above these bits) and since when at least one is (ns). */
+#define CREMA_OVERLAP_SINCE_BITS 48
+enum crema_overlap {
+	CREMA_OVERLAP_STORAGE,
+	CREMA_OVERLAP_NETWORK,
+	CREMA_OVERLAP_REQUEST,
+	CREMA_OVERLAPS
+};
+
+/* 1 while other threads answer a request of the task (shim/count/request.h): its lock waits are
+ * waits for the network. */
+static inline int crema_request_under_way(const struct crema_task *t)
+{
+	return __atomic_load_n(&t->overlap_active[CREMA_OVERLAP_REQUEST], __ATOMIC_RELAXED) >>
+		       CREMA_OVERLAP_SINCE_BITS !=
+	       0;
+}
 
 /* One thread of the process. `seg` counts the current work segment and is folded at its end. */
 struct crema_thread {

@@ -18,9 +18,74 @@ static bool requests_of(const struct server_sum *s, struct requests *q)
 	return n_known && ns_known;
 }
 
+static const char *service_advice(const struct server_sum *s)
+{
+	static const char *const services[][2] = {
+#define SERVICE(scheme, advice) {#scheme, advice},
+#include "findings.def"
+	};
+
+	for (size_t i = 0; s->scheme && i < sizeof(services) / sizeof(*services); i++)
+		if (!strcmp(s->scheme, services[i][0]))
+			return services[i][1];
+	return NULL;
+}
+
+void draft_server(struct draft *d, const struct report *r)
+{
+	const struct server_sum *s, *worst = NULL;
+	struct value mean;
+	double sum, most = 0;
+	size_t i;
+
+	for (i = 0; i < r->servers.n; i++) {
+		s = &r->servers.v[i];
+		sum = value_number(s->latency_sum_ns, NULL);
+		if (s->server && sum > most)
+			worst = s, most = sum;
+	}
+	mean = worst ? value_seconds(value_ratio(worst->latency_sum_ns, worst->requests, 1))
+		     : value_null();
+	if (mean.type == VALUE_NULL)
+		return;
+	if (service_advice(worst))
+		draft_advise(d, "%s", service_advice(worst));
+	draft_evidence(d, "server", value_text(worst->server), "");
+	draft_evidence(d, "requests", worst->requests, "requests");
+	draft_evidence(d, "mean_latency_seconds", mean, "s");
+	draft_sentence_more(d, "; %s answered %s request%s in %s on average",
+			    draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
+			    value_number(worst->requests, NULL) == 1 ? "" : "s",
+			    draft_human(d, mean, AS_SECONDS));
+}
+
+/* Servers that compute their answers, or servers that send files. */
+static bool same_kind(const struct server_sum *a, const struct server_sum *b)
+{
+	return !service_advice(a) == !service_advice(b);
+}
+
+/* All requests, and those to servers of the same kind as s; false: some are unknown. */
+static bool sum_requests(const struct report *r, const struct server_sum *s, struct requests *all,
+			 struct requests *like)
+{
+	struct requests one;
+
+	*all = *like = (struct requests){0, 0};
+	for (size_t i = 0; i < r->servers.n; i++) {
+		if (!requests_of(&r->servers.v[i], &one))
+			return false;
+		all->n += one.n;
+		all->ns += one.ns;
+		like->n += same_kind(&r->servers.v[i], s) ? one.n : 0;
+		like->ns += same_kind(&r->servers.v[i], s) ? one.ns : 0;
+	}
+	return true;
+}
+
 enum verdict finding_slow_server(const struct report *r, struct draft *d)
 {
-	struct requests one, all = {0, 0}, slow = {0, 0}, rest;
+	struct requests one, all = {0, 0}, like, slow = {0, 0}, rest, others = {0, 0};
 	const struct server_sum *worst = NULL;
 	double percent, most = 0;
 	size_t i;
@@ -28,35 +93,31 @@ enum verdict finding_slow_server(const struct report *r, struct draft *d)
 	if (r->servers.n < 2)
 		return CHECK_IDLE;
 	for (i = 0; i < r->servers.n; i++) {
-		if (!requests_of(&r->servers.v[i], &one))
+		if (!sum_requests(r, &r->servers.v[i], &all, &like))
 			return draft_unknown(d, "servers");
-		all.n += one.n;
-		all.ns += one.ns;
-	}
-	for (i = 0; i < r->servers.n; i++) {
 		requests_of(&r->servers.v[i], &one);
-		rest = (struct requests){all.n - one.n, all.ns - one.ns};
+		rest = (struct requests){like.n - one.n, like.ns - one.ns};
 		if (one.n < d->check->second || rest.n < d->check->second || !(rest.ns > 0))
 			continue;
 		percent = one.ns / one.n / (rest.ns / rest.n) * 100;
 		if (percent > most)
-			worst = &r->servers.v[i], slow = one, most = percent;
+			worst = &r->servers.v[i], slow = one, others = rest, most = percent;
 	}
 	if (!worst || most < d->check->first)
 		return CHECK_QUIET;
-	rest = (struct requests){all.n - slow.n, all.ns - slow.ns};
 	draft_evidence(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
 	draft_evidence(d, "requests", value_real(slow.n), "requests");
 	draft_evidence(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
-	draft_evidence(d, "other_requests", value_real(rest.n), "requests");
-	draft_evidence(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
+	draft_evidence(d, "other_requests", value_real(others.n), "requests");
+	draft_evidence(d, "other_mean_latency_seconds", value_real(others.ns / others.n / 1e9),
+		       "s");
 	draft_sentence(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
 		       draft_name(d, worst->server), draft_human(d, value_real(slow.n), AS_COUNT),
 		       draft_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
-		       draft_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
+		       draft_human(d, value_real(others.ns / others.n / 1e9), AS_SECONDS),
 		       draft_human(d, value_real(most / 100), AS_TIMES));
 	draft_evidence(d, "times", value_real(most / 100), "");
-	draft_cost(d, cost_part(slow.ns - slow.n * (rest.ns / rest.n), all.ns,
+	draft_cost(d, cost_part(slow.ns - slow.n * (others.ns / others.n), all.ns,
 				d->costs->class_s[CREMA_T_network_wait]));
 	return draft_found(d, slow.ns / all.ns);
 }
@@ -85,7 +146,7 @@ enum verdict finding_failed_requests(const struct report *r, struct draft *d)
 	draft_evidence(d, "requests", value_real(all), "requests");
 	draft_evidence(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
 	draft_evidence(d, "server_failed", value_real(most), "requests");
-	draft_sentence(d, "%s of %s requests got no answer, %s of them from %s",
+	draft_sentence(d, "%s of %s requests failed, %s of them to %s",
 		       draft_human(d, value_real(failed), AS_COUNT),
 		       draft_human(d, value_real(all), AS_COUNT),
 		       draft_human(d, value_real(most), AS_COUNT), draft_name(d, worst->server));

@@ -340,33 +340,6 @@ enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 	return draft_found(d, s.percent / 100);
 }
 
-/* The server with the longest total time of responses. */
-static void say_server(const struct report *r, struct draft *d)
-{
-	const struct server_sum *s, *worst = NULL;
-	struct value mean;
-	double sum, most = 0;
-	size_t i;
-
-	for (i = 0; i < r->servers.n; i++) {
-		s = &r->servers.v[i];
-		sum = value_number(s->latency_sum_ns, NULL);
-		if (s->server && sum > most)
-			worst = s, most = sum;
-	}
-	mean = worst ? value_seconds(value_ratio(worst->latency_sum_ns, worst->requests, 1))
-		     : value_null();
-	if (mean.type == VALUE_NULL)
-		return;
-	draft_evidence(d, "server", value_text(worst->server), "");
-	draft_evidence(d, "requests", worst->requests, "requests");
-	draft_evidence(d, "mean_latency_seconds", mean, "s");
-	draft_sentence_more(d, "; %s answered %s request%s in %s on average",
-			    draft_name(d, worst->server), draft_human(d, worst->requests, AS_COUNT),
-			    value_number(worst->requests, NULL) == 1 ? "" : "s",
-			    draft_human(d, mean, AS_SECONDS));
-}
-
 enum verdict finding_network_wait(const struct report *r, struct draft *d)
 {
 	enum verdict verdict;
@@ -376,7 +349,7 @@ enum verdict finding_network_wait(const struct report *r, struct draft *d)
 		      "network_wait_seconds", &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
-	say_server(r, d);
+	draft_server(d, r);
 	draft_line(d, r, CREMA_T_network_wait);
 	draft_cost(d, d->costs->class_s[CREMA_T_network_wait]);
 	return draft_found(d, s.percent / 100);

@@ -101,7 +101,8 @@ static void bracket_call(struct op *op)
 
 	if (task && op->kind != FD_OTHER) {
 		op->pool_of = task;
-		overlap_enter(task, op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE);
+		overlap_enter(task, op->kind == FD_SOCKET ? CREMA_OVERLAP_NETWORK
+							  : CREMA_OVERLAP_STORAGE);
 	}
 	op->charges = op->kind == FD_DATA || op->kind == FD_IMPORT;
 	op_bracket(op, -1);
@@ -111,7 +112,8 @@ static void leave_call(struct op *op, uint64_t waited)
 {
 	if (op->pool_of)
 		overlap_leave(op->pool_of,
-			      op->kind == FD_SOCKET ? OVERLAP_NETWORK : OVERLAP_STORAGE, waited);
+			      op->kind == FD_SOCKET ? CREMA_OVERLAP_NETWORK : CREMA_OVERLAP_STORAGE,
+			      waited);
 }
 
 void read_begin(struct op *op, int fd, size_t size)

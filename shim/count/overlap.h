@@ -19,17 +19,14 @@
 
 #include "shm.h"
 
-enum overlap_class { OVERLAP_STORAGE, OVERLAP_NETWORK, OVERLAP_REQUEST, OVERLAPS };
-
-void overlap_enter(struct crema_task *task, enum overlap_class c);
-void overlap_leave(struct crema_task *task, enum overlap_class c, uint64_t waited_ns);
-
+void overlap_enter(struct crema_task *task, enum crema_overlap c);
+void overlap_leave(struct crema_task *task, enum crema_overlap c, uint64_t waited_ns);
 struct overlap_mark {
-	uint64_t union_ns[OVERLAPS], waited_ns[OVERLAPS];
+	uint64_t union_ns[CREMA_OVERLAPS], waited_ns[CREMA_OVERLAPS];
 };
 void overlap_mark(const struct crema_task *task, struct overlap_mark *m);
 /* How much of a wait of `waited_ns` since the mark was really the pool's wait of class c. */
 uint64_t overlap_since(const struct crema_task *task, const struct overlap_mark *m,
-		       enum overlap_class c, uint64_t waited_ns);
+		       enum crema_overlap c, uint64_t waited_ns);
 
 #endif

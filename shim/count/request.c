@@ -12,7 +12,7 @@ void request_begin(uint64_t name)
 
 	if (!task)
 		return;
-	overlap_enter(task, OVERLAP_REQUEST);
+	overlap_enter(task, CREMA_OVERLAP_REQUEST);
 	task_unref(owner);
 }
 
@@ -23,8 +23,15 @@ void request_end(uint64_t name)
 
 	if (!task)
 		return;
-	overlap_leave(task, OVERLAP_REQUEST, 0);
+	overlap_leave(task, CREMA_OVERLAP_REQUEST, 0);
 	task_unref(owner);
+}
+
+int request_under_way(uint32_t owner)
+{
+	const struct crema_task *task = task_slot(owner);
+
+	return task && crema_request_under_way(task);
 }
 
 /* Claimed first: a reader that sees only the claim misses bytes, and counts none twice. */

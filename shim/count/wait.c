@@ -6,6 +6,7 @@
 
 #include "shim/count/blocked.h"
 #include "shim/count/loop.h"
+#include "shim/count/request.h"
 #include "shim/count/runqueue.h"
 #include "shim/count/task.h"
 #include "shim/count/timer.h"
@@ -45,7 +46,7 @@ static void class_begin(struct op *op, int time_id)
 	task = task_slot(op->t->owner);
 	if (task && op->t->is_pool && time_id == CREMA_T_network_wait) {
 		op->pool_of = task;
-		overlap_enter(task, OVERLAP_NETWORK);
+		overlap_enter(task, CREMA_OVERLAP_NETWORK);
 	} else if (task && !op->t->is_pool && time_id == CREMA_T_lock_wait) {
 		op->waits_for = task;
 		overlap_mark(task, &op->mark);
@@ -84,17 +85,17 @@ static uint64_t charge_requests(struct op *op, uint64_t waited)
  * network. */
 static uint64_t charge_overlap(struct op *op, uint64_t waited)
 {
-	static const int classes[OVERLAPS] = {[OVERLAP_STORAGE] = CREMA_T_storage_wait,
-					      [OVERLAP_NETWORK] = CREMA_T_network_wait,
-					      [OVERLAP_REQUEST] = CREMA_T_network_wait};
+	static const int classes[CREMA_OVERLAPS] = {[CREMA_OVERLAP_STORAGE] = CREMA_T_storage_wait,
+						    [CREMA_OVERLAP_NETWORK] = CREMA_T_network_wait,
+						    [CREMA_OVERLAP_REQUEST] = CREMA_T_network_wait};
 	static const struct blocked_on nothing;
 	uint64_t part, sum = 0, answer = 0;
 
-	for (int c = 0; op->waits_for && c < OVERLAPS; c++) {
-		part = overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, waited - sum);
+	for (int c = 0; op->waits_for && c < CREMA_OVERLAPS; c++) {
+		part = overlap_since(op->waits_for, &op->mark, (enum crema_overlap)c, waited - sum);
 		op->t->seg.time[classes[c]] += part;
 		sum += part;
-		answer += c == OVERLAP_REQUEST ? part : 0;
+		answer += c == CREMA_OVERLAP_REQUEST ? part : 0;
 	}
 	if (op->waits_for) {
 		part = charge_requests(op, waited - sum);
@@ -108,8 +109,8 @@ static uint64_t charge_overlap(struct op *op, uint64_t waited)
 
 static int overlaps(struct op *op)
 {
-	for (int c = 0; op->waits_for && c < OVERLAPS; c++)
-		if (overlap_since(op->waits_for, &op->mark, (enum overlap_class)c, 1))
+	for (int c = 0; op->waits_for && c < CREMA_OVERLAPS; c++)
+		if (overlap_since(op->waits_for, &op->mark, (enum crema_overlap)c, 1))
 			return 1;
 	return op->waits_for && loop_answered(op->t->owner);
 }
@@ -120,7 +121,7 @@ static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 	uint64_t waited = e->gross_ns ? e->gross_ns - runqueue_of_wait(op->t, e) : 0;
 
 	if (op->pool_of) {
-		overlap_leave(op->pool_of, OVERLAP_NETWORK,
+		overlap_leave(op->pool_of, CREMA_OVERLAP_NETWORK,
 			      op->time_id == CREMA_T_network_wait ? waited : 0);
 		op->t->seg.time[op->time_id] += waited;
 	} else {
@@ -188,7 +189,8 @@ void poll_end(struct op *op, int result, int time_id)
 
 	if (time_id >= 0)
 		op->time_id = time_id;
-	else if (!result && op->time_id == CREMA_T_network_wait && !timer_under_way(op->t))
+	else if (!result && op->time_id == CREMA_T_network_wait && !timer_under_way(op->t) &&
+		 !request_under_way(op->t->owner))
 		op->time_id = CREMA_T_sleep;
 	if (!result && op->time_id == CREMA_T_lock_wait)
 		op->time_id = CREMA_T_sleep;

@@ -27,7 +27,6 @@ static int codecs_of(PyObject *module);
 static int codecs_unseen(PyObject *module);
 static int patch_io_uring(PyObject *module);
 static int patch_xrdclient(PyObject *module);
-static int patch_grpc(PyObject *module);
 
 static struct watch watches[] = {
 	{"distributed.worker", patch_worker_class, ALWAYS, 0, 0},
@@ -43,7 +42,8 @@ static struct watch watches[] = {
 	{"httpcore._sync.http2", patch_http2, ARMED, 0, 0},
 	{"XRootD.client", patch_xrootd, ARMED, 0, 0},
 	{"xrdclient.session.sync", patch_xrdclient, ARMED, 0, 0},
-	{"grpc._cython.cygrpc", patch_grpc, ARMED, 0, 0},
+	{"grpc._channel", patch_grpc, ARMED, 0, 0},
+	{"grpc.aio._call", patch_grpc_aio, ARMED, 0, 0},
 	{"uproot.source.futures", patch_uproot, ARMED, 0, 0},
 	{"uproot.models.TBasket", patch_baskets, ARMED, 0, 0},
 	{"uproot.models.RNTuple", patch_pages, ARMED, 0, 0},
@@ -127,17 +127,6 @@ static int patch_xrdclient(PyObject *module)
 	(void)module;
 	shim_note("xrdclient is loaded: its connections serve several tasks, what each of them "
 		  "receives and sends is unknown");
-	tasks_cannot_count(
-		CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes), 0);
-	return 0;
-}
-
-/* Any of its threads receives for all calls of a channel. */
-static int patch_grpc(PyObject *module)
-{
-	(void)module;
-	shim_note("gRPC is loaded: its threads serve several tasks, what each of them receives "
-		  "and sends is unknown");
 	tasks_cannot_count(
 		CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes), 0);
 	return 0;

@@ -44,6 +44,8 @@ int patch_asyncio(PyObject *module);	 /* asyncio.selector_events: transports' wr
 int patch_xrootd(PyObject *module);	 /* XRootD.client: requests of File and FileSystem */
 int patch_aiohttp(PyObject *module);	 /* aiohttp.client_proto: requests on other loops */
 int patch_arrow_s3(PyObject *module);	 /* pyarrow._s3fs: named only */
+int patch_grpc(PyObject *module);	 /* grpc._channel: calls from beginning to end */
+int patch_grpc_aio(PyObject *module);	 /* grpc.aio._call: Call */
 int patch_http2(PyObject *module);	 /* httpcore's HTTP/2 connections, async and not */
 int patch_instrument(PyObject *module);	 /* crema.instrument: sections and values of tasks */
 int patch_imports(PyObject *module);	 /* importlib: its way to import a module */

@@ -193,7 +193,8 @@ static void parallel_waits_count_once(void **state)
 	show("three cold pools", t);
 	own = t->own.time[CREMA_T_storage_wait] + t->own.time[CREMA_T_lock_wait];
 	assert_true(own <= harness_wall_ns(t));
-	assert_true(t->own.time[CREMA_T_storage_wait] <= t->overlap_union_ns[OVERLAP_STORAGE]);
+	assert_true(t->own.time[CREMA_T_storage_wait] <=
+		    t->overlap_union_ns[CREMA_OVERLAP_STORAGE]);
 	harness_free(&h);
 	for (int i = 0; i < 3; i++)
 		unlink(w[i].path);
@@ -209,21 +210,21 @@ static void unions_are_unions(void **state)
 	(void)state;
 	overlap_mark(t, &m);
 	outer = harness_now_ns();
-	overlap_enter(t, OVERLAP_NETWORK);
+	overlap_enter(t, CREMA_OVERLAP_NETWORK);
 	inner = harness_now_ns();
 	usleep(20000);
-	overlap_enter(t, OVERLAP_NETWORK);
+	overlap_enter(t, CREMA_OVERLAP_NETWORK);
 	usleep(20000);
-	overlap_leave(t, OVERLAP_NETWORK, 500 * MS);
+	overlap_leave(t, CREMA_OVERLAP_NETWORK, 500 * MS);
 	usleep(20000);
 	inner = harness_now_ns() - inner;
-	overlap_leave(t, OVERLAP_NETWORK, 500 * MS);
+	overlap_leave(t, CREMA_OVERLAP_NETWORK, 500 * MS);
 	outer = harness_now_ns() - outer;
 	usleep(20000);
-	got = overlap_since(t, &m, OVERLAP_NETWORK, 1000 * MS);
+	got = overlap_since(t, &m, CREMA_OVERLAP_NETWORK, 1000 * MS);
 	assert_true(got + MS >= inner && got <= outer + MS);
-	assert_int_equal(overlap_since(t, &m, OVERLAP_NETWORK, 5 * MS), 5 * MS);
-	assert_int_equal(overlap_since(t, &m, OVERLAP_STORAGE, 5 * MS), 0);
+	assert_int_equal(overlap_since(t, &m, CREMA_OVERLAP_NETWORK, 5 * MS), 5 * MS);
+	assert_int_equal(overlap_since(t, &m, CREMA_OVERLAP_STORAGE, 5 * MS), 0);
 }
 
 int main(void)

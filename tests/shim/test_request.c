@@ -6,6 +6,7 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "shim/count/overlap.h"
@@ -60,6 +61,50 @@ static void a_lock_wait_during_a_request_is_the_networks(void **state)
 	harness_free(&h);
 }
 
+/* gRPC's threads take turns at the socket: one that waits there may time out, or be woken for
+ * another's. */
+static void wait_in_epoll(int milliseconds)
+{
+	struct epoll_event e;
+	int events = epoll_create1(0);
+
+	assert_int_equal(epoll_wait(events, &e, 1, milliseconds), 0);
+	close(events);
+}
+
+static void an_epoll_that_times_out_during_a_request_is_the_networks(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_task *t;
+
+	(void)state;
+	request_begin(task_name(h.owner));
+	wait_in_epoll(200);
+	request_end(task_name(h.owner));
+	wait_in_epoll(100);
+	usleep(50000);
+	t = harness_end(&h);
+	assert_true(t->own.time[CREMA_T_network_wait] >= 150 * MS);
+	assert_true(t->own.time[CREMA_T_network_wait] <= harness_wall_ns(t) - 100 * MS);
+	assert_true(t->own.time[CREMA_T_sleep] >= 100 * MS);
+	harness_free(&h);
+}
+
+static void a_sleep_during_a_request_is_sleep(void **state)
+{
+	struct harness_task h = harness_begin();
+	const struct crema_task *t;
+
+	(void)state;
+	request_begin(task_name(h.owner));
+	usleep(200000);
+	request_end(task_name(h.owner));
+	t = harness_end(&h);
+	assert_true(t->own.time[CREMA_T_sleep] >= 150 * MS);
+	assert_true(t->own.time[CREMA_T_network_wait] <= 10 * MS);
+	harness_free(&h);
+}
+
 static void a_lock_wait_after_it_is_a_lock_wait(void **state)
 {
 	struct harness_task h = harness_begin();
@@ -106,6 +151,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lock_wait_during_a_request_is_the_networks),
+		cmocka_unit_test(an_epoll_that_times_out_during_a_request_is_the_networks),
+		cmocka_unit_test(a_sleep_during_a_request_is_sleep),
 		cmocka_unit_test(a_lock_wait_after_it_is_a_lock_wait),
 		cmocka_unit_test(received_bytes_are_the_tasks_until_its_record_is_gone),
 	};

@@ -7,7 +7,9 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -96,6 +98,29 @@ static void by_semaphore(void)
 	assert_int_equal(sem_timedwait(&sem, &t), -1);
 }
 
+/* As Rust's and Abseil's locks do it; the value is not the expected one: returns at once. */
+static void by_futex(void)
+{
+	static int word;
+	struct timespec t = {0, NAP * MS};
+
+	assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &t, NULL, 0), -1);
+	assert_int_equal(errno, ETIMEDOUT);
+}
+
+static void by_futex_of_bits(void)
+{
+	static int word;
+	struct timespec t = at_most(CLOCK_REALTIME);
+
+	assert_int_equal(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME,
+				 0, &t, NULL, FUTEX_BITSET_MATCH_ANY),
+			 -1);
+	assert_int_equal(errno, ETIMEDOUT);
+}
+
 static void by_pipe(void)
 {
 	assert_int_equal(read(pipes[0], &byte, 1), 1);
@@ -178,6 +203,8 @@ static const struct way {
 	{"poll of nothing", by_poll_of_nothing, CREMA_T_sleep, ITSELF},
 	{"condition", by_condition, CREMA_T_lock_wait, ITSELF},
 	{"semaphore", by_semaphore, CREMA_T_lock_wait, ITSELF},
+	{"futex", by_futex, CREMA_T_lock_wait, ITSELF},
+	{"futex of bits", by_futex_of_bits, CREMA_T_lock_wait, ITSELF},
 	{"join", by_join, CREMA_T_lock_wait, ITSELF},
 	{"pipe", by_pipe, CREMA_T_lock_wait, PIPE},
 	{"poll of a pipe", by_poll_of_a_pipe, CREMA_T_lock_wait, PIPE},

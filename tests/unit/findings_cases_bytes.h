@@ -248,12 +248,18 @@ static bool case_warm_cache(struct fixture *fx, int side)
 	return true;
 }
 
+static void server_row_of(struct fixture *fx, const char *scheme, const char *name,
+			  uint64_t requests, uint64_t failed, uint64_t sum_ns)
+{
+	fx_pairs(fx, 1, CREMA_MSG_SERVER, "server:s", name, "scheme:s", scheme, "span:s", "span",
+		 "requests:u", requests, "failed:u", failed, "read_bytes:u", UINT64_C(1000),
+		 "latency_sum_ns:u", sum_ns, "latency_max_ns:u", sum_ns, NULL);
+}
+
 static void server_row(struct fixture *fx, const char *name, uint64_t requests, uint64_t failed,
 		       uint64_t sum_ns)
 {
-	fx_pairs(fx, 1, CREMA_MSG_SERVER, "server:s", name, "scheme:s", "http", "span:s", "span",
-		 "requests:u", requests, "failed:u", failed, "read_bytes:u", UINT64_C(1000),
-		 "latency_sum_ns:u", sum_ns, "latency_max_ns:u", sum_ns, NULL);
+	server_row_of(fx, "http", name, requests, failed, sum_ns);
 }
 
 /* 20 requests of 3 ms each, and 20 of 1 ms elsewhere. */

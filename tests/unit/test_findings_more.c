@@ -201,6 +201,29 @@ static void raised(struct fixture *fx)
 	fx_task(fx, 1, &r);
 }
 
+/* The task waited for a model; files came from two servers. */
+static void a_model_and_files(struct fixture *fx)
+{
+	case_network_wait(fx, AT);
+	server_row_of(fx, "grpc", "triton:8001", 40, 0, 8000000000);
+	server_row(fx, "slow", 20, 0, 60000000);
+	server_row(fx, "fast", 20, 0, 20000000);
+}
+
+/* A model is slower than a file server, and has nothing to be compared with. */
+static void a_model_and_a_file_server(struct fixture *fx)
+{
+	case_network_wait(fx, AT);
+	server_row_of(fx, "grpc", "triton:8001", 40, 0, 8000000000);
+	server_row(fx, "fast", 40, 0, 40000000);
+}
+
+static void two_models(struct fixture *fx)
+{
+	server_row_of(fx, "grpc", "other:8001", 40, 0, 2000000000);
+	a_model_and_a_file_server(fx);
+}
+
 struct more {
 	void (*make)(struct fixture *fx);
 	const char *id, *sentence, *advice; /* substrings; "!...": must be absent */
@@ -308,6 +331,24 @@ static const struct more more[] = {
 	 ANY,
 	 {{"busy_percent", NULL, 80}, {"tasks_per_thread", NULL, 10}}},
 	{nine_to_do, "cpu_bound", "", "!work queued", ANY, {{NULL, NULL, 0}}},
+	{a_model_and_files,
+	 "network_wait",
+	 "; 'triton:8001' answered 40 requests in 200.0 ms on average",
+	 "let the inference server run more instances of the model",
+	 ANY,
+	 {{"server", "triton:8001", 0}}},
+	{a_model_and_files,
+	 "slow_server",
+	 "'slow' answered 20 requests in 3.000 ms on average, the other servers in 1.000 ms",
+	 "",
+	 ANY,
+	 {{"other_requests", NULL, 20}}},
+	{two_models,
+	 "slow_server",
+	 "'triton:8001' answered 40 requests in 200.0 ms on average, the other servers in 50.00 ms",
+	 "",
+	 ANY,
+	 {{"other_requests", NULL, 40}}},
 	{raised,
 	 "failed_work",
 	 "!it raised", /* the run's state contains that, and the location */
@@ -738,6 +779,19 @@ static void test_one_by_one_despite_a_queue(void **state)
 	}
 }
 
+static void test_a_model_is_not_a_slow_file_server(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct found found;
+
+	(void)state;
+	a_model_and_a_file_server(fx);
+	collect(fx, &found);
+	assert_null(finding_of(&found, "slow_server"));
+	found_free(&found);
+	fx_free(fx);
+}
+
 /* Starting workers cost 2 s, or half a second of a run that is hardly longer. */
 static void test_a_start_below_a_second_is_a_note(void **state)
 {
@@ -920,6 +974,7 @@ int main(void)
 		cmocka_unit_test(test_only_waiting_for_a_core_is_a_note),
 		cmocka_unit_test(test_one_by_one_is_no_imbalance),
 		cmocka_unit_test(test_one_by_one_despite_a_queue),
+		cmocka_unit_test(test_a_model_is_not_a_slow_file_server),
 		cmocka_unit_test(test_a_start_below_a_second_is_a_note),
 		cmocka_unit_test(test_importing_is_not_late),
 		cmocka_unit_test(test_first_arguments),

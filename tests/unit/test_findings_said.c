@@ -104,7 +104,7 @@ static const struct said {
 	 "(3.00x)",
 	 "server=slow; requests=20 requests; mean_latency_seconds=0.003 s; other_requests=20 "
 	 "requests; other_mean_latency_seconds=0.001 s; times=3"},
-	{"failed_requests", 0.1, "servers", "1 of 10 requests got no answer, 1 of them from 's'",
+	{"failed_requests", 0.1, "servers", "1 of 10 requests failed, 1 of them to 's'",
 	 "failed=1 requests; requests=10 requests; server=s; server_failed=1 requests"},
 	{"preload_columns", 0.05, "read_columns",
 	 "2 columns took 9 requests, one after the other, and tasks waited 36.00 s for them; read "

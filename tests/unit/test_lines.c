@@ -389,6 +389,7 @@ static void test_waits_have_the_class_of_their_call(void **state)
 	struct view v = {.shm = shm, .fd = -1};
 	int file = open("/proc/self/exe", O_RDONLY), ends[2], pair[2];
 	struct pollfd first = {.events = POLLIN};
+	struct crema_task task = {0};
 
 	(void)state;
 	shm->python_runtime = 0x7000;
@@ -396,7 +397,7 @@ static void test_waits_have_the_class_of_their_call(void **state)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 #define IS(call, object, id)                                                                       \
-	assert_int_equal(pylines_class(&v, getpid(),                                               \
+	assert_int_equal(pylines_class(&v, getpid(), &task,                                        \
 				       crema_call_word(CREMA_CALL_##call, (uint64_t)(object))),    \
 			 id)
 	IS(read, file, CREMA_T_storage_wait);
@@ -412,7 +413,15 @@ static void test_waits_have_the_class_of_their_call(void **state)
 	IS(pthread_cond_timedwait, 0x6fff, CREMA_T_lock_wait);
 	IS(sem_wait, 0x1000, CREMA_T_lock_wait);
 	IS(pthread_mutex_lock, 0x1000, CREMA_T_lock_wait);
+	IS(syscall, 0x1000, CREMA_T_lock_wait); /* of a futex */
 	IS(waitpid, 1, CREMA_T_lock_wait);
+	task.overlap_active[CREMA_OVERLAP_REQUEST] = UINT64_C(1) << CREMA_OVERLAP_SINCE_BITS;
+	IS(syscall, 0x1000, CREMA_T_network_wait);
+	IS(pthread_cond_timedwait, 0x7100, CREMA_T_network_wait);
+	IS(pthread_cond_timedwait, 0x70ff, CREMA_T_gil_wait);
+	IS(clock_nanosleep, 0, CREMA_T_sleep);
+	task.overlap_active[CREMA_OVERLAP_REQUEST] = 12345; /* since when the last one was */
+	IS(syscall, 0x1000, CREMA_T_lock_wait);
 	IS(clock_nanosleep, 0, CREMA_T_sleep);
 	IS(select, 0, CREMA_T_sleep);
 	IS(select, 5, CREMA_T_network_wait);
@@ -421,7 +430,7 @@ static void test_waits_have_the_class_of_their_call(void **state)
 	IS(poll, (uintptr_t)&first, CREMA_T_network_wait);
 	first.fd = ends[0];
 	IS(poll, (uintptr_t)&first, CREMA_T_lock_wait);
-	assert_int_equal(pylines_class(&v, getpid(), 0), PYLINE_OTHER);
+	assert_int_equal(pylines_class(&v, getpid(), &task, 0), PYLINE_OTHER);
 	for (int i = 0; i < 2; i++) {
 		close(ends[i]);
 		close(pair[i]);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * io_uring.c - where io_uring rings are created (contract/io_uring.h): libc's syscall(), and the
- * exported functions of liburing, which enters the kernel without libc.
+ * syscall.c - what libc has no function for: io_uring rings (contract/io_uring.h), which are made
+ * by syscall() or by the exported functions of liburing, and waits for a futex, as Rust's and
+ * Abseil's (gRPC's) locks are.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "io_uring.h"
+#include "shim/count/call.h"
+#include "shim/count/op.h"
 #include "shim/count/poll_rings.h"
 #include "shim/libc/real.h"
 #include "shim/shim.h"
@@ -30,17 +34,38 @@ static void made(const void *caller, long fd)
 		crema_io_uring_seen(crema_shm, 0);
 }
 
+static int waits_for_futex(long number, long operation)
+{
+	if (likely(number != SYS_futex))
+		return 0;
+	operation &= FUTEX_CMD_MASK;
+	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
+	       operation == FUTEX_LOCK_PI || operation == FUTEX_WAIT_REQUEUE_PI;
+}
+
 long on_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 
 /* Arguments that the caller did not pass are passed on as found in registers and on the stack. */
 EXPORT long on_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
+	struct op op;
 	long result;
+	int saved;
 
-	if (likely(number != SYS_io_uring_setup))
-		return real.syscall(number, a, b, c, d, e, f);
+	op.t = NULL;
+	if (unlikely(shim_armed()) && waits_for_futex(number, b))
+		wait_begin(&op, (const void *)a);
+	if (op.t)
+		call_begin(op.t, CREMA_CALL_syscall, (uint64_t)a, op.start);
 	result = real.syscall(number, a, b, c, d, e, f);
-	if (result >= 0)
+	if (op.t) {
+		call_end(op.t);
+		saved = errno;
+		if (wait_end(&op, 0) && !result && op.time_id == CREMA_T_lock_wait)
+			thread_woken(op.t);
+		errno = saved;
+	}
+	if (unlikely(number == SYS_io_uring_setup) && result >= 0)
 		made(__builtin_return_address(0), result);
 	return result;
 }
