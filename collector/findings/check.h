@@ -91,6 +91,10 @@ const char *draft_code_line(struct draft *d, const char *evidence, const struct 
 /* "61 % +- 5 %": a share of that number of samples. */
 const char *draft_line_share(struct draft *d, double share, uint64_t of_samples);
 
+/* CPU of threads without a task, of all workers of the run, from its beginning to its end, s; NAN:
+ * unknown. */
+double outside_cpu_s(const struct report *r);
+
 /* Texts for sentences. */
 const char *draft_human(struct draft *d, struct value v, enum human as);
 const char *draft_percent(struct draft *d, double percent); /* "41 %", "3.2 %" */

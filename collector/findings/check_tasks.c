@@ -263,10 +263,10 @@ static bool is_complete(const struct history_point *p)
 	       tasks_cpu_ns(p).type != VALUE_NULL;
 }
 
-/* The worker's totals when the run had ended, and those of FRESH_SECONDS before it began: what an
+/* The worker's totals when the run had ended, and those of `earlier_s` before it began: what an
  * idle worker uses is not of the run. NULL: no totals. */
 static const struct history_point *around_run(const struct run *run, const struct worker *w,
-					      const struct history_point **before)
+					      double earlier_s, const struct history_point **before)
 {
 	const struct history_point *after = NULL, *p = w->history.v;
 	double taken = 0;
@@ -276,7 +276,7 @@ static const struct history_point *around_run(const struct run *run, const struc
 		if (!is_complete(p))
 			continue;
 		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
-		if (taken <= run->start - FRESH_SECONDS)
+		if (taken <= run->start - earlier_s)
 			*before = p;
 		else
 			after = p;
@@ -288,6 +288,20 @@ static const struct history_point *around_run(const struct run *run, const struc
 static double grown(struct value from, struct value to)
 {
 	return value_number(value_minus(to, from), NULL);
+}
+
+double outside_cpu_s(const struct report *r)
+{
+	const struct history_point *after, *before;
+	double sum = 0;
+
+	for (size_t i = 0; i < r->run->workers.n; i++) {
+		after = around_run(r->run, r->run->workers.v[i], 0, &before);
+		if (!after || !before)
+			return (double)NAN;
+		sum += grown(before->outside_cpu_ns, after->outside_cpu_ns) / 1e9;
+	}
+	return sum;
 }
 
 bool fresh_workers(const struct report *r, struct fresh *f)
@@ -303,7 +317,7 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 	for (i = 0; i < r->run->workers.n; i++) {
 		const struct worker *w = r->run->workers.v[i];
 
-		after = around_run(r->run, w, &before);
+		after = around_run(r->run, w, FRESH_SECONDS, &before);
 		before = before ? before : &start;
 		if (after)
 			imports = grown(before->outside_import_bytes, after->outside_import_bytes);

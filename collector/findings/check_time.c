@@ -375,6 +375,27 @@ static struct value queued_seconds(const struct tally *t, double *of_locks)
 				      : value_real(own.v.d + *of_locks * t->cls[CREMA_T_lock_wait]);
 }
 
+/* Threads without a task that used this part of the time for which tasks waited for a core. */
+#define OUTSIDE_PART 0.5
+
+/* Pools that libraries keep between tasks; Dask's own threads use less. */
+static bool blames_libraries(const struct report *r, struct draft *d, double queued_s)
+{
+	struct value cpu = value_real(outside_cpu_s(r));
+
+	if (!(cpu.v.d >= queued_s * OUTSIDE_PART))
+		return false;
+	draft_evidence(d, "outside_cpu_seconds", cpu, "s");
+	draft_sentence_more(d,
+			    ", and threads of these workers that belong to no task used %s of CPU "
+			    "meanwhile",
+			    draft_human(d, cpu, AS_SECONDS));
+	draft_advise(d, "Libraries keep threads of their own between tasks (ONNX Runtime, OpenMP, "
+			"numba, TBB): let them use one (OMP_NUM_THREADS=1, NUMBA_NUM_THREADS=1, "
+			"intra_op_num_threads=1), or start fewer worker threads.");
+	return true;
+}
+
 /* Other processes caused it, not these workers. */
 static void blame_others(struct draft *d)
 {
@@ -414,7 +435,9 @@ enum verdict finding_run_queue(const struct report *r, struct draft *d)
 		draft_sentence_more(d, ", and tasks had %s threads of their own running on average",
 				    draft_human(d, value_real(each), AS_IS));
 	}
-	if (worst && threads * each <= cores)
+	if (worst && blames_libraries(r, d, s.s))
+		;
+	else if (worst && threads * each <= cores)
 		blame_others(d);
 	else if (worst && each < 1.5)
 		draft_advise(d,

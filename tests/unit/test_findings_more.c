@@ -167,6 +167,24 @@ static void queue_of_pools(struct fixture *fx)
 	queue(fx, 4, 12000);
 }
 
+/* A library's threads, which no task has started any more, or Dask's own. */
+static void queue_beside(struct fixture *fx, int outside_ms)
+{
+	queue(fx, 4, 0);
+	fresh_totals_at(fx, 0, 0, 9000, 0);
+	fresh_totals_at(fx, 4500, 3000, 12000 + (uint64_t)outside_ms, 0);
+}
+
+static void queue_of_libraries(struct fixture *fx)
+{
+	queue_beside(fx, 500);
+}
+
+static void queue_beside_the_loop(struct fixture *fx)
+{
+	queue_beside(fx, 499);
+}
+
 /* Ten tasks per thread, each 80 % CPU; a thread has a task for 80 % of the time. */
 static void more_to_do(struct fixture *fx)
 {
@@ -313,6 +331,19 @@ static const struct more more[] = {
 	 1,
 	 {{"host", "node", 0}, {"threads", NULL, 8}, {"cores", NULL, 4}}},
 	{queue_of_others,
+	 "run_queue",
+	 "4 worker threads on 4 cores, so other processes kept",
+	 "Other processes use these cores",
+	 1,
+	 {{NULL, NULL, 0}}},
+	{queue_of_libraries,
+	 "run_queue",
+	 "4 worker threads on 4 cores, and threads of these workers that belong to no task used "
+	 "500.0 ms of CPU meanwhile",
+	 "OMP_NUM_THREADS=1, NUMBA_NUM_THREADS=1",
+	 1,
+	 {{"outside_cpu_seconds", NULL, 0.5}}},
+	{queue_beside_the_loop,
 	 "run_queue",
 	 "4 worker threads on 4 cores, so other processes kept",
 	 "Other processes use these cores",
