@@ -91,9 +91,9 @@ const char *draft_code_line(struct draft *d, const char *evidence, const struct 
 /* "61 % +- 5 %": a share of that number of samples. */
 const char *draft_line_share(struct draft *d, double share, uint64_t of_samples);
 
-/* CPU of threads without a task, of all workers of the run, from its beginning to its end, s; NAN:
- * unknown. */
-double outside_cpu_s(const struct report *r);
+/* ", and threads of these workers that belong to no task used 1.4 s of CPU meanwhile", if that is
+ * at least half of what tasks waited. */
+bool draft_libraries(struct draft *d, const struct report *r, double waited_s);
 
 /* Texts for sentences. */
 const char *draft_human(struct draft *d, struct value v, enum human as);

@@ -290,7 +290,8 @@ static double grown(struct value from, struct value to)
 	return value_number(value_minus(to, from), NULL);
 }
 
-double outside_cpu_s(const struct report *r)
+/* CPU of threads without a task from the run's beginning to its end, s; NAN: unknown. */
+static double outside_cpu_s(const struct report *r)
 {
 	const struct history_point *after, *before;
 	double sum = 0;
@@ -302,6 +303,23 @@ double outside_cpu_s(const struct report *r)
 		sum += grown(before->outside_cpu_ns, after->outside_cpu_ns) / 1e9;
 	}
 	return sum;
+}
+
+/* Pools that libraries keep between tasks; Dask's own threads use less. */
+#define OUTSIDE_PART 0.5
+
+bool draft_libraries(struct draft *d, const struct report *r, double waited_s)
+{
+	struct value cpu = value_real(outside_cpu_s(r));
+
+	if (!(cpu.v.d >= waited_s * OUTSIDE_PART))
+		return false;
+	draft_evidence(d, "outside_cpu_seconds", cpu, "s");
+	draft_sentence_more(d,
+			    ", and threads of these workers that belong to no task used %s of CPU "
+			    "meanwhile",
+			    draft_human(d, cpu, AS_SECONDS));
+	return true;
 }
 
 bool fresh_workers(const struct report *r, struct fresh *f)

@@ -239,23 +239,36 @@ enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 	enum verdict verdict;
 	struct share s;
 	double queued;
+	bool programs;
 
 	if (!share_of(r, d, tally_class(t, CREMA_T_lock_wait), "lock_wait_seconds", &s, &verdict))
 		return verdict;
 	if (pool_seconds(t, &queued) * 2 >= s.s)
 		return CHECK_QUIET; /* it waited for its own threads */
+	programs = waits_for_programs(r, s.s);
 	say_share(d, &s, "waited",
-		  waits_for_programs(r, s.s) ? " for programs that they started"
-					     : " for locks other than the interpreter's");
-	say_site(r, d, CREMA_T_lock_wait);
+		  programs ? " for programs that they started"
+			   : " for locks other than the interpreter's");
+	if (programs) {
+		say_site(r, d, CREMA_T_lock_wait);
+		draft_advise(d, "%s", FEWER_PROGRAMS);
+	} else if (draft_libraries(d, r, s.s)) {
+		draft_severity(d, FINDING_NOTE);
+		draft_advise(d, "Libraries compute on threads of their own (Polars, ONNX Runtime, "
+				"OpenMP, numba), so this is the job's work: give a worker the "
+				"cores that these use, and one worker thread (--nthreads 1), or "
+				"let them use one (POLARS_MAX_THREADS=1, OMP_NUM_THREADS=1).");
+	} else {
+		say_site(r, d, CREMA_T_lock_wait);
+		if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)
+			draft_advise(d,
+				     "With one thread per worker, a task waits for other workers "
+				     "(distributed.Lock) or for threads that it started: hold the "
+				     "lock for less of the task, and see the call sites in 'Long "
+				     "waits'.");
+	}
 	draft_line(d, r, CREMA_T_lock_wait);
 	draft_holder(d, blocking_longest(r->blocking, CREMA_T_lock_wait));
-	if (waits_for_programs(r, s.s))
-		draft_advise(d, "%s", FEWER_PROGRAMS);
-	else if (value_number(metric_cores_per_worker(r->facts), NULL) == 1)
-		draft_advise(d, "With one thread per worker, a task waits for other workers "
-				"(distributed.Lock) or for threads that it started: hold the lock "
-				"for less of the task, and see the call sites in 'Long waits'.");
 	draft_cost(d, d->costs->class_s[CREMA_T_lock_wait]);
 	return draft_found(d, s.percent / 100);
 }
@@ -375,27 +388,6 @@ static struct value queued_seconds(const struct tally *t, double *of_locks)
 				      : value_real(own.v.d + *of_locks * t->cls[CREMA_T_lock_wait]);
 }
 
-/* Threads without a task that used this part of the time for which tasks waited for a core. */
-#define OUTSIDE_PART 0.5
-
-/* Pools that libraries keep between tasks; Dask's own threads use less. */
-static bool blames_libraries(const struct report *r, struct draft *d, double queued_s)
-{
-	struct value cpu = value_real(outside_cpu_s(r));
-
-	if (!(cpu.v.d >= queued_s * OUTSIDE_PART))
-		return false;
-	draft_evidence(d, "outside_cpu_seconds", cpu, "s");
-	draft_sentence_more(d,
-			    ", and threads of these workers that belong to no task used %s of CPU "
-			    "meanwhile",
-			    draft_human(d, cpu, AS_SECONDS));
-	draft_advise(d, "Libraries keep threads of their own between tasks (ONNX Runtime, OpenMP, "
-			"numba, TBB): let them use one (OMP_NUM_THREADS=1, NUMBA_NUM_THREADS=1, "
-			"intra_op_num_threads=1), or start fewer worker threads.");
-	return true;
-}
-
 /* Other processes caused it, not these workers. */
 static void blame_others(struct draft *d)
 {
@@ -435,8 +427,11 @@ enum verdict finding_run_queue(const struct report *r, struct draft *d)
 		draft_sentence_more(d, ", and tasks had %s threads of their own running on average",
 				    draft_human(d, value_real(each), AS_IS));
 	}
-	if (worst && blames_libraries(r, d, s.s))
-		;
+	if (worst && draft_libraries(d, r, s.s))
+		draft_advise(d, "Libraries keep threads of their own between tasks (ONNX Runtime, "
+				"OpenMP, numba, Polars): let them use one (OMP_NUM_THREADS=1, "
+				"NUMBA_NUM_THREADS=1, intra_op_num_threads=1), or start fewer "
+				"worker threads.");
 	else if (worst && threads * each <= cores)
 		blame_others(d);
 	else if (worst && each < 1.5)

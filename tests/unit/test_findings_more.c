@@ -185,6 +185,30 @@ static void queue_beside_the_loop(struct fixture *fx)
 	queue_beside(fx, 499);
 }
 
+/* A task of 4 s that waited 2 s for threads of a library, or for a lock. */
+static void locked_beside(struct fixture *fx, int outside_ms)
+{
+	struct task_record r = work(1, "a", 0, 4000);
+
+	hello_of_host(fx, 1, 4);
+	fx_map(fx, 1, CREMA_MSG_SAMPLE, "boot_ns", AT(4000), NULL);
+	SET_OWN(&r, lock_wait, 2000);
+	SET_OWN(&r, cpu, 1000);
+	fx_task(fx, 1, &r);
+	fresh_totals_at(fx, 0, 0, 9000, 0);
+	fresh_totals_at(fx, 4500, 1000, 10000 + (uint64_t)outside_ms, 0);
+}
+
+static void locked_by_libraries(struct fixture *fx)
+{
+	locked_beside(fx, 1000);
+}
+
+static void locked_by_locks(struct fixture *fx)
+{
+	locked_beside(fx, 999);
+}
+
 /* Ten tasks per thread, each 80 % CPU; a thread has a task for 80 % of the time. */
 static void more_to_do(struct fixture *fx)
 {
@@ -348,6 +372,18 @@ static const struct more more[] = {
 	 "4 worker threads on 4 cores, so other processes kept",
 	 "Other processes use these cores",
 	 1,
+	 {{NULL, NULL, 0}}},
+	{locked_by_libraries,
+	 "lock_wait",
+	 ", and threads of these workers that belong to no task used 1.000 s of CPU meanwhile",
+	 "so this is the job's work",
+	 ANY,
+	 {{"outside_cpu_seconds", NULL, 1}}},
+	{locked_by_locks,
+	 "lock_wait",
+	 "!threads of these",
+	 "hold the lock",
+	 ANY,
 	 {{NULL, NULL, 0}}},
 	{queue_of_pools,
 	 "run_queue",
@@ -823,6 +859,21 @@ static void test_a_model_is_not_a_slow_file_server(void **state)
 	fx_free(fx);
 }
 
+/* The cores were busy, though not with tasks. */
+static void test_libraries_are_not_idle_cores(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct found found;
+
+	(void)state;
+	locked_by_libraries(fx);
+	collect(fx, &found);
+	assert_int_equal(finding_of(&found, "lock_wait")->severity, FINDING_NOTE);
+	assert_null(finding_of(&found, "low_cpu_efficiency"));
+	found_free(&found);
+	fx_free(fx);
+}
+
 /* Starting workers cost 2 s, or half a second of a run that is hardly longer. */
 static void test_a_start_below_a_second_is_a_note(void **state)
 {
@@ -1006,6 +1057,7 @@ int main(void)
 		cmocka_unit_test(test_one_by_one_is_no_imbalance),
 		cmocka_unit_test(test_one_by_one_despite_a_queue),
 		cmocka_unit_test(test_a_model_is_not_a_slow_file_server),
+		cmocka_unit_test(test_libraries_are_not_idle_cores),
 		cmocka_unit_test(test_a_start_below_a_second_is_a_note),
 		cmocka_unit_test(test_importing_is_not_late),
 		cmocka_unit_test(test_first_arguments),
