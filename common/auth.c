@@ -46,18 +46,16 @@ static int check_mode(int fd)
 	return 0;
 }
 
-int auth_token_read(struct auth_token *t, const char *path)
+ssize_t auth_secret_read(char *text, size_t size, const char *path)
 {
-	char text[AUTH_TOKEN_MAX + 2];
-	ssize_t n;
+	ssize_t n = 0;
 	int rc, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	t->len = 0;
 	if (fd < 0)
 		return -errno;
 	rc = check_mode(fd);
 	if (!rc) {
-		n = read(fd, text, sizeof(text));
+		n = read(fd, text, size);
 		if (n < 0)
 			rc = -errno;
 	}
@@ -66,6 +64,17 @@ int auth_token_read(struct auth_token *t, const char *path)
 		return rc;
 	while (n > 0 && strchr("\r\n \t", text[n - 1]))
 		n--;
+	return n;
+}
+
+int auth_token_read(struct auth_token *t, const char *path)
+{
+	char text[AUTH_TOKEN_MAX + 2];
+	ssize_t n = auth_secret_read(text, sizeof(text), path);
+
+	t->len = 0;
+	if (n < 0)
+		return (int)n;
 	if (n < AUTH_TOKEN_MIN || n > AUTH_TOKEN_MAX)
 		return -EINVAL;
 	memcpy(t->text, text, (size_t)n);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "wire.h"
 
@@ -30,6 +31,11 @@ struct auth_token {
  * else ~/.config/crema/token. 0, -ENAMETOOLONG or -ENOENT (no HOME).
  */
 int auth_token_path(char *out, size_t size, const char *given);
+/*
+ * Reads up to `size` bytes of a file that only its owner may read, without blanks at the end:
+ * their number, or an error as below.
+ */
+ssize_t auth_secret_read(char *text, size_t size, const char *path);
 /*
  * Reads it: 0, -ENOENT, -EACCES (no permission), -EPERM (group or others can read it, or it belongs
  * to another user), -EINVAL (too short or too long for a token) or -errno.

@@ -62,7 +62,7 @@ static void say_state(const struct follow *f)
 }
 
 /* One connection to the destination. 0: done; -EAGAIN: retry; else the error was printed. */
-static int follow(const char *dir, const char *to, bool once, bool first)
+static int follow(const char *dir, const struct destination_way *to, bool once, bool first)
 {
 	struct destination d;
 	struct follow f = {.dir = dir, .to = &d, .once = once, .stop = &stopped};
@@ -71,7 +71,7 @@ static int follow(const char *dir, const char *to, bool once, bool first)
 
 	if (rc) {
 		if (final)
-			log_line("follow: '%s': %s", to, d.why);
+			log_line("follow: '%s': %s", to->name, d.why);
 		return final ? rc : -EAGAIN;
 	}
 	rc = follow_run(&f);
@@ -87,7 +87,7 @@ static int follow(const char *dir, const char *to, bool once, bool first)
 		return rc;
 	}
 	final = once || is_final(rc);
-	log_line("follow: '%s': %s%s", to, d.why, final ? "" : "; trying again each second");
+	log_line("follow: '%s': %s%s", to->name, d.why, final ? "" : "; trying again each second");
 	return final ? rc : -EAGAIN;
 }
 
@@ -95,23 +95,25 @@ static int run(int argc, char **argv)
 {
 	struct options options;
 	char dir[PATH_MAX];
-	const char *to;
+	struct destination_way to;
 	int status, rc;
 
 	if (!command_options(&cmd_follow, &options, false, argc, argv, &status))
 		return status;
-	to = options_get(&options, OPT_to);
+	to = (struct destination_way){options_get(&options, OPT_to),
+				      options_get(&options, OPT_to_login),
+				      options_get(&options, OPT_to_ca_file)};
 	rc = dirs_state(dir, sizeof(dir), options.value[OPT_dir]);
 	if (rc) {
 		log_line("follow: no data directory: %s; set HOME or give --dir", log_error(rc));
 		return STATUS_USAGE;
 	}
 	catch_signals();
-	rc = follow(dir, to, options_on(&options, OPT_follow_once), true);
+	rc = follow(dir, &to, options_on(&options, OPT_follow_once), true);
 	while (rc == -EAGAIN && !stopped) {
 		poll(NULL, 0, RETRY_MS);
 		if (!stopped)
-			rc = follow(dir, to, options_on(&options, OPT_follow_once), false);
+			rc = follow(dir, &to, options_on(&options, OPT_follow_once), false);
 	}
 	return rc && !stopped ? STATUS_FAILED : STATUS_DONE;
 }

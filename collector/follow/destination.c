@@ -16,21 +16,22 @@
 
 static const struct destination_kind *kind_of(const char *name)
 {
-	if (!strncmp(name, "nats://", 7))
+	if (!strncmp(name, "nats://", 7) || !strncmp(name, "tls://", 6))
 		return &destination_nats;
 	if (!strncmp(name, "tcp:", 4) || !strncmp(name, "unix:", 5))
 		return &destination_socket;
 	return &destination_file;
 }
 
-int destination_open(struct destination *d, const char *name, const char *data_dir,
+int destination_open(struct destination *d, const struct destination_way *way, const char *data_dir,
 		     const volatile sig_atomic_t *stop)
 {
 	int rc;
 
 	memset(d, 0, sizeof(*d));
-	d->kind = kind_of(name);
-	d->name = name;
+	d->kind = kind_of(way->name);
+	d->name = way->name;
+	d->way = *way;
 	d->data_dir = data_dir;
 	d->stop = stop;
 	d->fd = -1;

@@ -2,7 +2,7 @@
 /*
  * destination.h - where followed records are sent, and which of them it already has.
  *
- *	"-" or "FILE", "tcp:HOST:PORT", "unix:PATH", "nats://HOST:PORT/STREAM"
+ *	"-" or "FILE", "tcp:HOST:PORT", "unix:PATH", "nats://HOST:PORT/STREAM", "tls://..." (NATS)
  *
  * At the start, the last record in the destination is determined, so that exactly the later ones
  * are sent, whenever the program or the machine stopped:
@@ -30,9 +30,16 @@
 
 #define DESTINATION_WHY 512
 
+/* How it is reached. The strings must outlive the destination; NULL: as usual. */
+struct destination_way {
+	const char *name;	     /* as given */
+	const char *login, *ca_file; /* files, for NATS */
+};
+
 struct destination {
 	const struct destination_kind *kind;
-	const char *name;		   /* as given; must outlive this */
+	const char *name;
+	struct destination_way way;
 	const char *data_dir;		   /* of crema; must outlive this, too */
 	const volatile sig_atomic_t *stop; /* not 0: a waiting write returns -EINTR */
 	struct place last;		   /* last record in it; segment_ns 0: none */
@@ -57,7 +64,7 @@ struct destination_kind {
 
 extern const struct destination_kind destination_file, destination_socket, destination_nats;
 
-int destination_open(struct destination *d, const char *name, const char *data_dir,
+int destination_open(struct destination *d, const struct destination_way *way, const char *data_dir,
 		     const volatile sig_atomic_t *stop);
 int destination_put(struct destination *d, const char *line, size_t n, const struct record *r);
 int destination_settle(struct destination *d);

@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth.h"
+#include "common/log.h"
+
 #define IN_FLIGHT 512
 #define WAIT_MS 10000
 
@@ -38,22 +41,23 @@ static int fail(struct destination *d, int error, const char *what, natsStatus s
 	return -error;
 }
 
-/* nats://HOST:PORT/STREAM */
+/* nats://HOST:PORT/STREAM, or tls://... */
 static int split(struct destination *d, struct nats *n)
 {
-	const char *slash = strchr(d->name + 7, '/');
+	const char *slash = strchr(strstr(d->name, "://") + 3, '/');
 	size_t url = slash ? (size_t)(slash - d->name) : 0;
 
 	if (!slash || !slash[1] || strpbrk(slash + 1, "/.*> ") || url >= sizeof(n->url) ||
 	    strlen(slash + 1) >= sizeof(n->stream))
 		return destination_fail(d, 0,
-					"expected nats://HOST:PORT/STREAM, STREAM without dots, "
-					"blanks, stars");
+					"expected nats://HOST:PORT/STREAM (or tls://), STREAM "
+					"without dots, blanks, stars");
 	if (memchr(d->name, '@', url))
 		return destination_fail(
 			d, 0,
-			"a password on a command line is visible to other users, and "
-			"no other way to give one is built yet");
+			"a password on a command line is visible to other users: write "
+			"USER:PASSWORD into a file that only you may read, and give it as "
+			"--to-login");
 	memcpy(n->url, d->name, url);
 	memcpy(n->stream, slash + 1, strlen(slash + 1));
 	return 0;
@@ -73,19 +77,61 @@ static void on_error(jsCtx *js, jsPubAckErr *error, void *arg)
 	pthread_mutex_unlock(&n->lock);
 }
 
-static natsStatus begin(struct nats *n)
+static int bad_login(struct destination *d, int error)
 {
-	natsOptions *options = NULL;
+	if (error == EPERM)
+		return destination_fail(d, 0,
+					"other users can read '%s', or it is not yours: chmod 600",
+					d->way.login);
+	return destination_fail(d, 0, "cannot read '%s': %s", d->way.login, log_error(error));
+}
+
+/* USER:PASSWORD, a token, or a file of credentials, which the library reads itself. */
+static int log_in(struct destination *d, natsOptions *options)
+{
+	char text[8192], *colon;
+	ssize_t n;
+	natsStatus s;
+
+	if (!d->way.login || !*d->way.login)
+		return 0;
+	n = auth_secret_read(text, sizeof(text) - 1, d->way.login);
+	if (n <= 0)
+		return bad_login(d, n ? (int)-n : ENODATA);
+	text[n] = '\0';
+	colon = strchr(text, ':');
+	if (strstr(text, "-----BEGIN NATS USER JWT-----")) {
+		s = natsOptions_SetUserCredentialsFromFiles(options, d->way.login, NULL);
+	} else if (colon) {
+		*colon = '\0';
+		s = natsOptions_SetUserInfo(options, text, colon + 1);
+	} else {
+		s = natsOptions_SetToken(options, text);
+	}
+	explicit_bzero(text, sizeof(text));
+	return s == NATS_OK ? 0 : fail(d, EINVAL, "cannot use the login", s);
+}
+
+static int trust(struct destination *d, natsOptions *options)
+{
+	natsStatus s = natsOptions_SetSecure(options, true);
+
+	if (s == NATS_OK && d->way.ca_file && *d->way.ca_file)
+		s = natsOptions_LoadCATrustedCertificates(options, d->way.ca_file);
+	return s == NATS_OK ? 0 : fail(d, EINVAL, "cannot use the certificates of --to-ca-file", s);
+}
+
+static natsStatus begin(struct nats *n, natsOptions *options)
+{
 	jsOptions js;
-	natsStatus s = natsOptions_Create(&options);
+	natsStatus s;
 
 	jsOptions_Init(&js);
 	js.PublishAsync.MaxPending = IN_FLIGHT;
 	js.PublishAsync.StallWait = WAIT_MS;
 	js.PublishAsync.ErrHandler = on_error;
 	js.PublishAsync.ErrHandlerClosure = n;
-	if (s == NATS_OK)
-		s = natsOptions_SetURL(options, n->url);
+	s = natsOptions_SetURL(options, n->url);
 	if (s == NATS_OK)
 		s = natsOptions_SetName(options, "crema follow");
 	if (s == NATS_OK) /* only the stream knows what arrived: start again from there */
@@ -94,8 +140,22 @@ static natsStatus begin(struct nats *n)
 		s = natsConnection_Connect(&n->connection, options);
 	if (s == NATS_OK)
 		s = natsConnection_JetStream(&n->js, n->connection, &js);
-	natsOptions_Destroy(options);
 	return s;
+}
+
+static int connect_to(struct destination *d, struct nats *n)
+{
+	natsOptions *options = NULL;
+	natsStatus s = natsOptions_Create(&options);
+	int rc = s == NATS_OK ? log_in(d, options) : -ENOMEM;
+
+	if (!rc && !strncmp(d->name, "tls:", 4))
+		rc = trust(d, options);
+	s = rc ? NATS_OK : begin(n, options);
+	if (s != NATS_OK)
+		rc = fail(d, ECONNREFUSED, "cannot connect", s);
+	natsOptions_Destroy(options);
+	return rc;
 }
 
 /* Finds the stream, or creates it. */
@@ -150,16 +210,14 @@ static int take_last(struct destination *d, struct nats *n)
 static int nats_open(struct destination *d)
 {
 	struct nats *n = d->state = calloc(1, sizeof(*n));
-	natsStatus s;
 	int rc;
 
 	if (!n)
 		return destination_fail(d, ENOMEM, "cannot connect");
 	pthread_mutex_init(&n->lock, NULL);
 	rc = split(d, n);
-	s = rc ? NATS_OK : begin(n);
-	if (s != NATS_OK)
-		rc = fail(d, ECONNREFUSED, "cannot connect", s);
+	if (!rc)
+		rc = connect_to(d, n);
 	if (!rc)
 		rc = find_stream(d, n);
 	return rc ? rc : take_last(d, n);

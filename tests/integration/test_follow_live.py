@@ -113,6 +113,43 @@ def test_two_followers_of_one_stream(new_cluster, tmp_path):
         assert [json.loads(line)["id"] for line in whole.splitlines()] == [name for name, _ in server.messages("crema")]
 
 
+def follow_once(directory, to, *args):
+    return subprocess.run([cluster.BUILD / "crema", "follow", "--dir", directory, "--once", "--to", to, *args],
+                          env={**os.environ, "HOME": str(directory)}, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("login", ["me:secret:1", "a-token-of-twenty-signs"])
+def test_login_over_tls(tmp_path, login):
+    """To a server that takes nobody else, nothing unencrypted, and whose certificate is not everybody's."""
+    import nginx
+
+    nginx.make_certificate(tmp_path)
+    target = cluster.BUILD / "tests" / "bench" / "make_journal"
+    subprocess.run(["make", "-C", cluster.ROOT, "-s", f"BUILD={cluster.BUILD}", target], check=True, capture_output=True)
+    (tmp_path / "data" / "journal").mkdir(parents=True)
+    subprocess.run([target, tmp_path / "data" / "journal", "50", "2", "1"], check=True, capture_output=True)
+    whole = follow_once(tmp_path / "data", "-").stdout
+    secret = tmp_path / "login"
+    secret.write_text(login + "\n")
+    secret.chmod(0o600)
+    given = ["--to-login", secret, "--to-ca-file", tmp_path / "cert.pem"]
+    with nats.Server(tmp_path, login=login, tls=True) as server:
+        to = f"tls://127.0.0.1:{server.port}/crema"
+        for args, said in ((given[2:], "Authorization"), (given[:2], "certificate"), (["--to-login", tmp_path / "none", *given[2:]], "No such file"),
+                           ([*given[:2], "--to-ca-file", secret], "--to-ca-file")):
+            done = follow_once(tmp_path / "data", to, *args)
+            assert done.returncode == 1 and said.lower() in done.stderr.lower() and login[3:] not in done.stderr, done.stderr
+        other_name = follow_once(tmp_path / "data", to.replace("127.0.0.1", "localhost"), *given)
+        assert other_name.returncode == 1 and "hostname mismatch" in other_name.stderr, other_name.stderr
+        secret.chmod(0o640)
+        assert "chmod 600" in follow_once(tmp_path / "data", to, *given).stderr
+        secret.chmod(0o600)
+        for _ in range(2):
+            done = follow_once(tmp_path / "data", to, *given)
+            assert (done.returncode, done.stderr) == (0, "")
+        assert [json.loads(data) for _, data in server.messages("crema")] == [json.loads(line) for line in whole.splitlines()] != []
+
+
 def test_no_password_is_shown_to_others(tmp_path):
     done = subprocess.run([cluster.BUILD / "crema", "follow", "--dir", tmp_path, "--to", "nats://me:secret@127.0.0.1:1/crema"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "visible to other users" in done.stderr
