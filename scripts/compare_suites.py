@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "suites")
     args = parser.parse_args()
     pythons = [p.absolute() for p in args.python or [Path(sys.executable), *other_pythons()]]
+    args.output = args.output.absolute()
     args.output.mkdir(parents=True, exist_ok=True)
     names = SHORT if args.short else CPYTHON + MULTIPROCESSING
     armed = DISTRIBUTED if args.distributed else []
