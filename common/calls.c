@@ -35,6 +35,8 @@ static const struct {
 
 const char *call_name(uint32_t call)
 {
+	if (call == CREMA_CALL_syscall) /* the only one of its calls that waits */
+		return "futex";
 	return call < CREMA_CALLS ? calls[call].name : NULL;
 }
 

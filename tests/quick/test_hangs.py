@@ -23,7 +23,7 @@ sys.path.insert(0, str(test_live_numbers.ROOT / "scripts"))
 import venvs
 
 HERE = Path(__file__).resolve().parent
-TASKS = ["silent_server", "silent_server_with_timeout", "fifo_open", "fifo_read", "semaphore", "lock_one", "lock_two", "endless", "child",
+TASKS = ["silent_server", "silent_server_with_timeout", "fifo_open", "fifo_read", "semaphore", "futex", "lock_one", "lock_two", "endless", "child",
          "not_intercepted", "imports", "xrootd", "short"]
 LOOKS_SECONDS = 2  # a task counts after its first second, and the agent's next round is at most a second away
 
@@ -94,7 +94,7 @@ def test_what_each_waits_for(hanging):
     assert seen["fifo_open"][0] in ("open", "open64") and seen["fifo_open"][1:] == ("file", str(hanging.folder / "opened.fifo"))
     assert seen["fifo_read"] == ("read", "file", str(hanging.folder / "read.fifo"))
     assert seen["not_intercepted"] == ("read", "file", str(hanging.folder / "read.fifo"))
-    assert seen["semaphore"][:2] == ("sem_wait", "lock")
+    assert seen["semaphore"][:2] == ("sem_wait", "lock") and seen["futex"][:2] == ("futex", "lock")
     for name in ("lock_one", "lock_two", "imports"):
         assert seen[name][0].startswith(("sem_", "pthread_cond_")) and seen[name][1] == "lock"
     assert seen["xrootd"][1:] == ("url", "root://black-hole:1094//store/a.root")
@@ -103,7 +103,7 @@ def test_what_each_waits_for(hanging):
 
 
 LINES = {"silent_server": "urlopen(f\"http://127.0.0.1:{port}/a.root\")", "silent_server_with_timeout": "timeout=3600", "fifo_open": "opened.fifo\", \"rb\"",
-         "fifo_read": "os.read(", "semaphore": "libc.sem_wait(never)", "lock_one": "second.acquire()", "lock_two": "second.acquire()", "child": "\"sleep\", \"100\"",
+         "fifo_read": "os.read(", "semaphore": "libc.sem_wait(never)", "futex": "ctypes.byref(word)", "lock_one": "second.acquire()", "lock_two": "second.acquire()", "child": "\"sleep\", \"100\"",
          "not_intercepted": "libc.syscall("}
 
 
