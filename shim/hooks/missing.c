@@ -68,6 +68,17 @@ static const struct missing {
 	 "h5py has no Group that crema knows: (de)compressed bytes of tasks are unknown"},
 	{patch_xrootd, LOSS_NETWORK,
 	 "XRootD.client has no File that crema knows: network bytes by task are unknown"},
+	{patch_parquet, LOSS_DESCRIPTION,
+	 "coffea has no ParquetSourceMapping that crema knows: which columns it made arrays of is "
+	 "unknown"},
+	{patch_aiohttp, LOSS_NETWORK,
+	 "aiohttp has no ResponseHandler that crema knows: network bytes by task are unknown"},
+	{patch_http2, LOSS_NETWORK,
+	 "httpcore has no HTTP/2 connection that crema knows: network bytes by task are unknown"},
+	{patch_grpc, LOSS_NETWORK,
+	 "gRPC has no calls that crema knows: network bytes by task are unknown"},
+	{patch_grpc_aio, LOSS_NETWORK,
+	 "gRPC's asyncio has no calls that crema knows: network bytes by task are unknown"},
 	{patch_asyncio, LOSS_NETWORK,
 	 "asyncio has no socket transport that crema knows: network bytes by task are unknown"},
 };

@@ -211,12 +211,6 @@ static int uses_proxy(void)
 	return 0;
 }
 
-static int unknown_for_all(void)
-{
-	tasks_cannot_count(WIRE_BYTES, 0);
-	return -ENOENT;
-}
-
 static int find_ok(PyObject *module)
 {
 	PyObject *grpc = py_attr_string(module, "grpc");
@@ -249,9 +243,9 @@ int patch_grpc(PyObject *module)
 		r = py_replace_in(module, "_RPCState", &state, &make_state);
 	Py_DecRef(common);
 	if (r)
-		return unknown_for_all();
+		return r;
 	if (uses_proxy())
-		unknown_for_all();
+		tasks_cannot_count(WIRE_BYTES, 0);
 	shim_note("gRPC is loaded: its threads serve several tasks, what a task that calls it "
 		  "receives and sends is unknown");
 	return 0;
@@ -262,5 +256,5 @@ int patch_grpc_aio(PyObject *module)
 	static PyMethodDef call = {"__init__", (void *)make_aio_call_, METH_VARARGS | METH_KEYWORDS,
 				   NULL};
 
-	return py_replace_in(module, "Call", &call, &make_aio_call) ? unknown_for_all() : 0;
+	return py_replace_in(module, "Call", &call, &make_aio_call);
 }

@@ -54,6 +54,11 @@ UNCOUNTED = {"network": {"network_read_bytes", "network_write_bytes"},
 
 @pytest.mark.parametrize("module, unknown, note", [
     ("XRootD.client", UNCOUNTED["network"], "XRootD.client has no File that crema knows"),
+    ("aiohttp.client_proto", UNCOUNTED["network"], "aiohttp has no ResponseHandler that crema knows"),
+    ("httpcore._sync.http2", UNCOUNTED["network"], "httpcore has no HTTP/2 connection that crema knows"),
+    ("grpc._channel", UNCOUNTED["network"], "gRPC has no calls that crema knows"),
+    ("grpc.aio._call", UNCOUNTED["network"], "gRPC's asyncio has no calls that crema knows"),
+    ("coffea.nanoevents.mapping.parquet", set(), "coffea has no ParquetSourceMapping that crema knows"),
     ("h5py._hl.dataset", UNCOUNTED["codecs"], "h5py has no Dataset that crema knows"),
     ("uproot.models.TBasket", UNCOUNTED["baskets"], "uproot has no Model_TBasket.read_members"),
     ("uproot.source.futures", set(COUNTS), "uproot.source.futures lacks a pool that crema knows"),

@@ -24,6 +24,8 @@ threading.Thread(target=int).start()  # every worker has started a thread before
 
 if sys.argv[2] == "lacking":
     stack.SOURCES[sys.argv[3]] = ""  # another version of it
+    for end in [at for at, sign in enumerate(sys.argv[3]) if sign == "."]:
+        stack.SOURCES.setdefault(sys.argv[3][:end], "")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 import blosc2.blosc2_ext
