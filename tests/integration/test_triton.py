@@ -1,6 +1,8 @@
 """Triton's client, as coffea's triton_wrapper uses it: gRPC's threads serve all tasks, so what a task waits for and how often it asked is known by
 its calls only; what it sent and received on the wire is unknown, and nobody else's."""
 
+import contextlib
+
 import cluster
 import jobs
 import pytest
@@ -41,20 +43,25 @@ def model(python, tmp_path_factory):
         process.stop()
 
 
-@pytest.fixture(scope="module")
-def web(python, model, tmp_path_factory, homes):
-    procs = cluster.Cluster(tmp_path_factory.mktemp("inference"), homes)
+@contextlib.contextmanager
+def worker(python, model, folder, homes, **options):
+    procs = cluster.Cluster(folder, homes)
     procs.dask = lambda *words: [python, "-m", "dask", *words]
     with procs:
         procs.start_collector()
         procs.start_scheduler()
-        procs.start_worker(nthreads=4)
+        procs.start_worker(nthreads=4, **options)
         with Client(procs.address) as client:
             client.wait_for_workers(1, timeout=120)
-            one = Web(model, procs, client)
-            address = f"127.0.0.1:{model.grpc}"
-            one.run("warm", [(triton_jobs.wrapped, address, 1), (triton_jobs.asked_later, address, 1), (triton_jobs.by_asyncio, address, 1)])
-            yield one
+            yield Web(model, procs, client)
+
+
+@pytest.fixture(scope="module")
+def web(python, model, tmp_path_factory, homes):
+    with worker(python, model, tmp_path_factory.mktemp("inference"), homes) as one:
+        address = f"127.0.0.1:{model.grpc}"
+        one.run("warm", [(triton_jobs.wrapped, address, 1), (triton_jobs.asked_later, address, 1), (triton_jobs.by_asyncio, address, 1)])
+        yield one
 
 
 def check_waits(row, calls):
@@ -132,6 +139,14 @@ def test_asyncio_is_unknown(web, model):
     with Relay(model.grpc) as relay:
         got, (row,), report = web.run("aio", [(triton_jobs.by_asyncio, f"127.0.0.1:{relay.port}", 500)])
     assert got == [500] and wire_bytes(row) == (None, None) and not served_by(report, relay)
+
+
+def test_behind_a_proxy_it_is_unknown_for_all(python, model, tmp_path, homes):
+    """Its connections would begin as the proxy wants."""
+    with worker(python, model, tmp_path / "proxy", homes, env={"http_proxy": "http://127.0.0.1:1", "no_proxy": "127.0.0.1"}) as web:
+        address = f"127.0.0.1:{model.grpc}"
+        _, rows, _ = web.run("proxy", [(len, "abc"), (triton_jobs.fails, address), (len, "abc")])
+    assert [wire_bytes(row) for row in rows] == [(0, 0), (None, None), (None, None)]
 
 
 def test_http(web, model, cell):
