@@ -86,6 +86,18 @@ static int bad_login(struct destination *d, int error)
 	return destination_fail(d, 0, "cannot read '%s': %s", d->way.login, log_error(error));
 }
 
+/* Encrypted, or to this machine. */
+static bool is_private(const char *name)
+{
+	static const char *const names[] = {
+		"tls://", "nats://127.0.0.1:", "nats://localhost:", "nats://[::1]:"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
 /* USER:PASSWORD, a token, or a file of credentials, which the library reads itself. */
 static int log_in(struct destination *d, natsOptions *options)
 {
@@ -95,6 +107,9 @@ static int log_in(struct destination *d, natsOptions *options)
 
 	if (!d->way.login || !*d->way.login)
 		return 0;
+	if (!is_private(d->name))
+		return destination_fail(d, 0,
+					"the login would be readable on the network: use tls://");
 	n = auth_secret_read(text, sizeof(text) - 1, d->way.login);
 	if (n <= 0)
 		return bad_login(d, n ? (int)-n : ENODATA);

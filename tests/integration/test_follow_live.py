@@ -150,6 +150,13 @@ def test_login_over_tls(tmp_path, login):
         assert [json.loads(data) for _, data in server.messages("crema")] == [json.loads(line) for line in whole.splitlines()] != []
 
 
+def test_no_password_is_sent_in_the_clear(tmp_path):
+    (tmp_path / "login").write_text("me:secret")
+    (tmp_path / "login").chmod(0o600)
+    done = follow_once(tmp_path, "nats://192.0.2.1:4222/crema", "--to-login", tmp_path / "login")
+    assert done.returncode == 1 and "readable on the network" in done.stderr
+
+
 def test_no_password_is_shown_to_others(tmp_path):
     done = subprocess.run([cluster.BUILD / "crema", "follow", "--dir", tmp_path, "--to", "nats://me:secret@127.0.0.1:1/crema"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "visible to other users" in done.stderr
