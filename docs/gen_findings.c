@@ -23,6 +23,21 @@ static const struct {
 #include "findings.def"
 };
 
+static const struct {
+	const char *scheme, *advice;
+} services[] = {
+#define SERVICE(scheme, advice) {#scheme, advice},
+#include "findings.def"
+};
+
+static const char *const services_head =
+	"\n"
+	"**Servers that compute** their answers: `network_wait` gives this advice if tasks waited "
+	"longest for one, and `slow_server` compares them only with each other.\n"
+	"\n"
+	"| scheme | advice |\n"
+	"|---|---|\n";
+
 static const char *const habits_head =
 	"\n"
 	"**Habits** that `hot_line` knows: library functions that are slow if tasks call them "
@@ -131,6 +146,9 @@ int main(void)
 		put_cell(c, c->advice);
 		puts(" |");
 	}
+	fputs(services_head, stdout);
+	for (i = 0; i < sizeof(services) / sizeof(*services); i++)
+		printf("| `%s` | %s |\n", services[i].scheme, services[i].advice);
 	fputs(habits_head, stdout);
 	for (i = 0; i < sizeof(habits) / sizeof(*habits); i++) {
 		if (!i || strcmp(habits[i].words, habits[i - 1].words) != 0)
