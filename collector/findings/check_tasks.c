@@ -322,6 +322,26 @@ bool draft_libraries(struct draft *d, const struct report *r, double waited_s)
 	return true;
 }
 
+enum verdict finding_outside_threads(const struct report *r, struct draft *d)
+{
+	bool known;
+	double outside = outside_cpu_s(r);
+	double tasks = value_number(metric_total_cpu_time_true_all(r->facts), &known);
+
+	if (isnan(outside) || !known)
+		return draft_unknown(d, known ? "unattributed" : "total_cpu_time_true_all");
+	if (outside < d->check->second || outside * 100 < tasks * d->check->first)
+		return CHECK_QUIET;
+	draft_evidence(d, "outside_cpu_seconds", value_real(outside), "s");
+	draft_evidence(d, "tasks_cpu_seconds", value_real(tasks), "s");
+	draft_sentence(d,
+		       "threads of the workers that belong to no task used %s of CPU during the "
+		       "run; tasks used %s",
+		       draft_human(d, value_real(outside), AS_SECONDS),
+		       draft_human(d, value_real(tasks), AS_SECONDS));
+	return draft_found(d, outside / (outside + tasks));
+}
+
 bool fresh_workers(const struct report *r, struct fresh *f)
 {
 	static const struct history_point start = {.known = UINT32_MAX,

@@ -243,6 +243,35 @@ def make_awkward(seconds):
     return Awkward(seconds)
 
 
+native = {}
+
+
+def native_spin():
+    """Makes a function of machine code that computes, as those of libraries' pools, and finds how fast it is."""
+    import numba
+
+    @numba.cfunc("int64(int64)")
+    def spins(number):
+        x = number
+        for i in range(number):
+            x = (x * 1103515245 + i) ^ (x >> 3)
+        return x
+
+    before = time.thread_time()
+    spins.ctypes(50_000_000)
+    native.update(spins=spins, rate=50_000_000 / (time.thread_time() - before))
+
+
+def beside_a_native_thread(seconds):
+    """Computes as long as a thread that the library does not know to be of this task."""
+    import ctypes
+
+    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(native["spins"].address), ctypes.c_void_p(int(seconds * native["rate"])))
+    spin(seconds)
+    libc.pthread_join(thread, None)
+
+
 def child_spins(seconds):
     import sys
 

@@ -80,6 +80,7 @@ RUNS = {
     "silent_workers": ("silent", "uneven"),
     "unmeasured_tasks": ("asynchronous", "uneven"),
     "child_processes": ("child", "sleep"),
+    "outside_threads": ("native", "codecs"),
 }
 # Their runs are in test_cause_first.py, test_run_state.py, test_columns.py, test_wall.py and test_heap_held.py.
 CAUSES = {"chunk_overhead", "reread_in_task", "not_by_coffea", "wide_read", "chunk_baggage", "small_writes", "slow_worker", "stalled", "interrupted",
@@ -148,6 +149,8 @@ def waits_and_codecs(made, server):
     waiting += made.submit("sleep", work.rest, 1.3)
     waiting += made.submit("brief", work.ask, server, 0.1)
     made.client.gather(waiting)
+    made.client.run(work.native_spin)
+    made.run("native", work.beside_a_native_thread, 1.5)
     made.run("gil", work.spin, 1.0, count=2, workers=["worker-0"])
     made.run("core", work.share_one_core, 1.0, count=2, workers=["worker-0"])
     made.run("codecs", work.unpack_two, 1.6)

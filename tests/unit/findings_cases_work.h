@@ -387,6 +387,21 @@ static bool case_unmeasured_tasks(struct fixture *fx, int side)
 	return true;
 }
 
+/* 1 s in addition to 2 s of the task. */
+static bool case_outside_threads(struct fixture *fx, int side)
+{
+	struct task_record r = work(1, "a", 0, 6000);
+
+	fx_hello(fx, 1, "{}");
+	SET_OWN(&r, cpu, side == BELOW ? 2001 : side == BELOW_SECOND ? 1000 : 2000);
+	fx_task(fx, 1, &r);
+	if (side == UNKNOWN)
+		return true;
+	fresh_totals_at(fx, 0, 0, 9000, 0);
+	fresh_totals_at(fx, 6500, 2000, side == BELOW_SECOND ? 11999 : 12000, 0);
+	return true;
+}
+
 /* 1 s in addition to 5 s of tasks. */
 static bool case_child_processes(struct fixture *fx, int side)
 {

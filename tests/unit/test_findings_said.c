@@ -273,6 +273,10 @@ static const struct said {
 	 "first of kind 'task'",
 	 "asynchronous=1 attempts; in_other_processes=0 attempts; attempts=1 attempts; "
 	 "prefix=task; unmeasured=1 attempts"},
+	{"outside_threads", 1.0 / 3, "unattributed",
+	 "threads of the workers that belong to no task used 1.000 s of CPU during the run; tasks "
+	 "used 2.000 s",
+	 "outside_cpu_seconds=1 s; tasks_cpu_seconds=2 s"},
 	{"child_processes", 1.0 / 6, "children",
 	 "child processes of the workers used 1.000 s of CPU over the workers' lives; tasks used "
 	 "5.000 s",

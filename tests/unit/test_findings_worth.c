@@ -319,6 +319,7 @@ static const struct worth {
 	{"silent_workers", NULL, false, "unknown of 1 s, high", NULL},
 	{"unmeasured_tasks", NULL, false, "unknown of 1 s, note", NULL},
 	{"child_processes", NULL, false, "unknown of 6 s, note", NULL},
+	{"outside_threads", NULL, false, "unknown of 6 s, note", NULL},
 	/* of 4 s of CPU in 2 s of the wall time 0.8 s would be saved */
 	{"decompression", faster_codec, false, "0 of 5 s, note; saves 0.4 s", NULL},
 	{"decompression", text_files, false, "0 of 5 s, note", NOT_OF_BASKETS},
