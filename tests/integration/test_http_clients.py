@@ -373,8 +373,8 @@ def another_web(server, tmp_path_factory, homes):
 
 
 def test_grpc(another_web, grpc_port):
-    """A thread that waits for its own answer receives those of others, too: unknown for a task, but not in total. Its own
-    worker, because it is about all tasks from now on, as the test before was."""
+    """A thread that waits for its own answer receives those of others, too: unknown for a task that calls, but not in total.
+    Its own worker, because the test before was about all tasks from then on."""
     from relay import Relay
 
     web, before = another_web, shared_before(another_web)
