@@ -81,6 +81,19 @@ class UprootReadMixin:
 """,
     "pyarrow": "", "pyarrow._s3fs": "", "isal": "", "isal.isal_zlib": "",
     "uproot.source": "",
+    "grpc": "class StatusCode: OK, NOT_FOUND = object(), object()", "grpc._common": "def deserialize(message, deserializer): return deserializer(message)",
+    "grpc._channel": """
+import grpc
+from grpc import _common
+class _RPCState:
+    def __init__(self, due, initial_metadata=None, trailing_metadata=None, code=None, details=None): self.due, self.code, self.target = due, code, None
+def _handle_event(event, state, deserializer):
+    # event: messages, and the status with which the call ends
+    messages, code = event
+    got = [_common.deserialize(message, deserializer) for message in messages]
+    state.code = code
+    return got
+""",
     "XRootD": "", "XRootD.client": """
 import threading, time
 class Status:

@@ -370,6 +370,19 @@ def test_requests_by_xrootd(run):
         assert sum(row["latency"]) == requests
 
 
+def test_calls_by_grpc(run):
+    """By server, with the bytes of their messages, and those of a stream added up; a call without a status is not counted. Waits meanwhile are the
+    network's."""
+    told, task = run["told"]["rpcs"], run["tasks"]["rpcs"]
+    rows = {r["server"]: r for r in run["found"]["server"] if r["span"] == "rpcs"}
+    assert {name: (r["scheme"], r["requests"], r["failed"], r["read_bytes"]) for name, r in rows.items()} == {
+        "a.example:8001": ("grpc", 2, 1, 1000), "10.0.0.1:8001": ("grpc", 1, 0, 534)}
+    assert 20_000_000 <= rows["a.example:8001"]["latency_max_ns"] <= told["all"] and 30_000_000 <= rows["10.0.0.1:8001"]["latency_max_ns"] <= told["waited"] + 5_000_000
+    assert (task["network_read_bytes"], task["network_write_bytes"]) == (None, None)
+    assert 25_000_000 <= task["network_wait_ns"] <= told["waited"] * 1.01
+    assert 0.9 * 30_000_000 <= task["lock_wait_ns"] + task["sleep_ns"] - 20_000_000 <= told["locked"] + 15_000_000
+
+
 def test_waits_for_answers_by_xrootd(run):
     """Meanwhile the task's own thread waits on a lock: that is network wait, except for its own CPU and its wait for a core."""
     told, task = run["told"]["remote"], run["tasks"]["remote"]

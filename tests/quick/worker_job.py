@@ -34,6 +34,7 @@ import cramjam.cramjam
 import distributed.comm.tcp
 import distributed.utils
 import distributed.worker as dask
+import grpc._channel
 import h5py._hl.dataset
 import h5py._hl.filters
 import h5py.h5d
@@ -380,6 +381,39 @@ def remote(local):
     told["remote"] = {"file": file.times, "other": other.times, "waits": waits, "answers": sorted(answers)}
 
 
+def rpcs():
+    """A call that this thread ends, a stream that another thread ends, one that fails, one that never ends, and a description of an error."""
+    channel, ok = grpc._channel, grpc.StatusCode.OK
+    before = time.perf_counter_ns()
+    one = channel._RPCState({"status"})
+    time.sleep(0.02)
+    one.target = "dns:///a.example:8001"
+    assert channel._handle_event(([b"x" * 1000], ok), one, len) == [1000]
+    stream, done = channel._RPCState({"status"}), threading.Semaphore(0)
+    stream.target = "ipv4:10.0.0.1:8001"
+
+    def receive():
+        for event in (([b"x" * 30, b"x" * 4], None), ([b"x" * 500], None), ([], ok), ([b"late"], ok)):
+            time.sleep(0.01)
+            channel._handle_event(event, stream, len)
+        done.release()
+
+    threading.Thread(target=receive).start()
+    begins = time.perf_counter_ns()
+    done.acquire()
+    told["rpcs"] = {"waited": time.perf_counter_ns() - begins}
+    failed, lost = channel._RPCState({"status"}), channel._RPCState({"status"})
+    failed.target = lost.target = "a.example:8001"
+    channel._handle_event(([], grpc.StatusCode.NOT_FOUND), failed, len)
+    channel._RPCState((), code=grpc.StatusCode.NOT_FOUND).target = "a.example:8001"
+    del lost
+    told["rpcs"]["all"] = time.perf_counter_ns() - before
+    lock, after = threading.Lock(), time.perf_counter_ns()
+    lock.acquire()
+    lock.acquire(timeout=0.03)  # no call is under way
+    told["rpcs"]["locked"] = time.perf_counter_ns() - after
+
+
 HDF5 = {"read": ("__getitem__", 0), "array": ("__array__",), "direct": ("read_direct", 0), "set": ("__setitem__", 0, 1),
         "write": ("write_direct", 0)}
 
@@ -451,6 +485,7 @@ def run_all(worker, directory):
     worker.run("threads", threads)
     worker.run("contend", contend)
     worker.run("remote", remote, data, span="remote")
+    worker.run("rpcs", rpcs, span="rpcs")
     file = XRootD.client.File()
     worker.run("remote-line", lambda: [file.open("root://a.example:1094//store/x.root"), file.readline()], span="remote-unknown")
     worker.run("remote-copy", lambda: XRootD.client.FileSystem().copy("a", "b"), span="remote-unknown")
