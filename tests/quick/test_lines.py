@@ -321,7 +321,7 @@ def test_the_page_draws_them(run, tmp_path):
         tab.run("""document.getElementById("table-flame").open = true""")
         tab.wait("""document.querySelector("#table-flame tbody tr") !== null""")
         cells = tab.run("""[...document.querySelectorAll("#table-flame tbody tr")].map((e) => [...e.children].slice(0, 2).map((c) => c.textContent))""")
-        told = {f"{row['function']} (lines_job.py:{row['line']})": str(row["samples"]) for row in run["stacks"]["lines"]}
+        told = {f"{row['function']} (lines_job.py:{row['line']})": f"{row['samples']:,}" for row in run["stacks"]["lines"]}
         assert dict(cells) == told and len(cells) == len(told)
         tab.run(f"""[...document.querySelectorAll("#chart-flame g.cell")].find((g) => g.dataset.name === {json.dumps(cell)}).dispatchEvent(new Event("click"))""")
         drawn = tab.run(widths)

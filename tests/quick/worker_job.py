@@ -389,6 +389,7 @@ def rpcs():
     time.sleep(0.02)
     one.target = "dns:///a.example:8001"
     assert channel._handle_event(([b"x" * 1000], ok), one, len) == [1000]
+    begins = time.perf_counter_ns()
     stream, done = channel._RPCState({"status"}), threading.Semaphore(0)
     stream.target = "ipv4:10.0.0.1:8001"
 
@@ -399,7 +400,6 @@ def rpcs():
         done.release()
 
     threading.Thread(target=receive).start()
-    begins = time.perf_counter_ns()
     done.acquire()
     told["rpcs"] = {"waited": time.perf_counter_ns() - begins}
     failed, lost = channel._RPCState({"status"}), channel._RPCState({"status"})
