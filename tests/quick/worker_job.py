@@ -389,19 +389,22 @@ def rpcs():
     time.sleep(0.02)
     one.target = "dns:///a.example:8001"
     assert channel._handle_event(([b"x" * 1000], ok), one, len) == [1000]
-    begins = time.perf_counter_ns()
+    told["rpcs"], begins = {}, time.perf_counter_ns()
     stream, done = channel._RPCState({"status"}), threading.Semaphore(0)
     stream.target = "ipv4:10.0.0.1:8001"
 
     def receive():
-        for event in (([b"x" * 30, b"x" * 4], None), ([b"x" * 500], None), ([], ok), ([b"late"], ok)):
+        for event in ([b"x" * 30, b"x" * 4], None), ([b"x" * 500], None), ([], ok):
             time.sleep(0.01)
             channel._handle_event(event, stream, len)
+        told["rpcs"]["ended"] = time.perf_counter_ns()
+        time.sleep(0.01)
+        channel._handle_event(([b"late"], ok), stream, len)
         done.release()
 
     threading.Thread(target=receive).start()
     done.acquire()
-    told["rpcs"] = {"waited": time.perf_counter_ns() - begins}
+    told["rpcs"].update(waited=time.perf_counter_ns() - begins, late=time.perf_counter_ns() - told["rpcs"]["ended"])
     failed, lost = channel._RPCState({"status"}), channel._RPCState({"status"})
     failed.target = lost.target = "a.example:8001"
     channel._handle_event(([], grpc.StatusCode.NOT_FOUND), failed, len)
