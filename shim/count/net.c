@@ -41,8 +41,7 @@ void net_send_binds(int fd)
 /* From now on it is unknown what that task receives and sends there. */
 static void shares(uint64_t name)
 {
-	task_counts_unknown(name, CREMA_COUNT_BIT(network_read_bytes) |
-					  CREMA_COUNT_BIT(network_write_bytes));
+	task_counts_unknown(name, NETWORK_COUNTS);
 }
 
 static uint64_t own_name(const struct crema_thread *t)

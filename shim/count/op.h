@@ -55,6 +55,8 @@ void wait_begin(struct op *op, const void *object);
 void block_begin(struct op *op, int time_id);
 /* Ends both kinds, unless op->t is NULL: `result` is what the call returned. 1 if it blocked. */
 int wait_end(struct op *op, int result);
+/* The same for one on an object that another thread ends; errno is kept. */
+void wait_end_woken(struct op *op, int result);
 /* wait.c. A lookup of `host` (NULL: unknown): the calls it makes are not counted separately. */
 void lookup_begin(struct op *op);
 void lookup_end(struct op *op, const char *host);

@@ -166,6 +166,15 @@ int wait_end(struct op *op, int result)
 	return end_on(op, result, &nothing);
 }
 
+void wait_end_woken(struct op *op, int result)
+{
+	int saved = errno;
+
+	if (wait_end(op, result) && !result && op->time_id == CREMA_T_lock_wait)
+		thread_woken(op->t);
+	errno = saved;
+}
+
 void lookup_begin(struct op *op)
 {
 	class_begin(op, CREMA_T_network_wait);

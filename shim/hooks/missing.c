@@ -85,8 +85,6 @@ static const struct missing {
 
 #define TABLE (sizeof(table) / sizeof(table[0]))
 
-static const uint64_t network_counts =
-	CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes);
 static const uint64_t codec_counts = CODEC_COUNTS(decompress) | CODEC_COUNTS(compress);
 
 static void lose(enum loss loss)
@@ -94,7 +92,7 @@ static void lose(enum loss loss)
 	if (loss == LOSS_POOLS)
 		tasks_cannot_count(~UINT64_C(0), CREMA_TASK_POOL_UNSEEN);
 	else if (loss == LOSS_NETWORK)
-		tasks_cannot_count(network_counts, 0);
+		tasks_cannot_count(NETWORK_COUNTS, 0);
 	else if (loss == LOSS_CODECS)
 		tasks_cannot_count(codec_counts, 0);
 }

@@ -50,7 +50,6 @@ EXPORT long on_syscall(long number, long a, long b, long c, long d, long e, long
 {
 	struct op op;
 	long result;
-	int saved;
 
 	op.t = NULL;
 	if (unlikely(shim_armed()) && waits_for_futex(number, b))
@@ -60,10 +59,7 @@ EXPORT long on_syscall(long number, long a, long b, long c, long d, long e, long
 	result = real.syscall(number, a, b, c, d, e, f);
 	if (op.t) {
 		call_end(op.t);
-		saved = errno;
-		if (wait_end(&op, 0) && !result && op.time_id == CREMA_T_lock_wait)
-			thread_woken(op.t);
-		errno = saved;
+		wait_end_woken(&op, (int)result);
 	}
 	if (unlikely(number == SYS_io_uring_setup) && result >= 0)
 		made(__builtin_return_address(0), result);

@@ -247,19 +247,13 @@ static void duplicated(int fd, int copy)
 	EXPORT ret name params                                                                     \
 	{                                                                                          \
 		struct op op;                                                                      \
-		int saved;                                                                         \
 		ret result;                                                                        \
 		if (likely(!shim_armed()))                                                         \
 			return real.name args;                                                     \
 		wait_begin(&op, object);                                                           \
 		TOLD(&op, name, args, (uintptr_t)(object));                                        \
-		if (op.t) {                                                                        \
-			saved = errno;                                                             \
-			if (wait_end(&op, result) && result == 0 &&                                \
-			    op.time_id == CREMA_T_lock_wait)                                       \
-				thread_woken(op.t);                                                \
-			errno = saved;                                                             \
-		}                                                                                  \
+		if (op.t)                                                                          \
+			wait_end_woken(&op, result);                                               \
 		return result;                                                                     \
 	}
 

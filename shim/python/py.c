@@ -353,6 +353,20 @@ int py_replace(PyObject *class, PyMethodDef *def, PyObject **original)
 	return *original ? 0 : -ENOENT;
 }
 
+int py_replace_function(PyObject *module, const char *name, PyMethodDef *def, PyObject **original)
+{
+	PyObject *f;
+	int r = -ENOENT;
+
+	*original = py_attr_string(module, def->ml_name);
+	f = *original ? py_builtin(def, NULL, name) : NULL;
+	if (f && !PyObject_SetAttrString(module, def->ml_name, f))
+		r = 0;
+	PyErr_Clear();
+	Py_DecRef(f);
+	return r;
+}
+
 int py_replace_in(PyObject *module, const char *class, PyMethodDef *def, PyObject **original)
 {
 	PyObject *of = py_attr_string(module, class);

@@ -243,6 +243,8 @@ PyObject *py_call_original(PyObject *original, PyObject *self, PyObject *args, P
 /* Replaces class.(def->ml_name) with the method of *def, which must stay valid, and keeps the old
  * one in *original. 0, or -ENOENT: the class (may be NULL) has no such method. */
 int py_replace(PyObject *class, PyMethodDef *def, PyObject **original);
+/* The same for a function of a module, whose name is given. */
+int py_replace_function(PyObject *module, const char *name, PyMethodDef *def, PyObject **original);
 /* The same for a module's class. */
 int py_replace_in(PyObject *module, const char *class, PyMethodDef *def, PyObject **original);
 

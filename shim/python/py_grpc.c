@@ -22,7 +22,6 @@
 #include "shim/python/patch.h"
 
 #define CAPSULE "crema.rpc"
-#define WIRE_BYTES (CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes))
 
 static PyObject *make_state, *handle_event, *deserialize, *make_aio_call;
 static PyObject *n_crema, *n_message_bytes, *n_code, *n_target, *status_ok;
@@ -60,7 +59,7 @@ static void begins(PyObject *state)
 		task ? PyCapsule_New((void *)(uintptr_t)task, CAPSULE, capsule_free) : NULL;
 
 	if (task)
-		task_counts_unknown(task, WIRE_BYTES);
+		task_counts_unknown(task, NETWORK_COUNTS);
 	if (capsule) {
 		request_begin(task);
 		PyCapsule_SetContext(capsule, (void *)(uintptr_t)ticks());
@@ -181,22 +180,7 @@ static PyObject *make_aio_call_(PyObject *self, PyObject *args, PyObject *kwargs
 	PY_TURN;
 
 	if (r && shim_armed())
-		task_counts_unknown(pool_current(), WIRE_BYTES);
-	return r;
-}
-
-static int replace_function(PyObject *module, PyMethodDef *def, PyObject **original)
-{
-	PyObject *f = NULL;
-	int r = -ENOENT;
-
-	*original = module ? py_attr_string(module, def->ml_name) : NULL;
-	if (*original)
-		f = py_builtin(def, NULL, "grpc");
-	if (f && !PyObject_SetAttrString(module, def->ml_name, f))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(f);
+		task_counts_unknown(pool_current(), NETWORK_COUNTS);
 	return r;
 }
 
@@ -238,14 +222,15 @@ int patch_grpc(PyObject *module)
 	PyObject *common = py_attr_string(module, "_common");
 	int r = -ENOENT;
 
-	if (find_ok(module) && !replace_function(common, &message, &deserialize) &&
-	    !replace_function(module, &event, &handle_event))
+	if (common && find_ok(module) &&
+	    !py_replace_function(common, "grpc", &message, &deserialize) &&
+	    !py_replace_function(module, "grpc", &event, &handle_event))
 		r = py_replace_in(module, "_RPCState", &state, &make_state);
 	Py_DecRef(common);
 	if (r)
 		return r;
 	if (uses_proxy())
-		tasks_cannot_count(WIRE_BYTES, 0);
+		tasks_cannot_count(NETWORK_COUNTS, 0);
 	shim_note("gRPC is loaded: its threads serve several tasks, what a task that calls it "
 		  "receives and sends is unknown");
 	return 0;

@@ -8,8 +8,6 @@
  * builtin in its place leaves no line in a traceback. codecs.def's direction I sees extension
  * modules that are loaded without importlib.
  */
-#include <errno.h>
-
 #include "shim/count/codec.h"
 #include "shim/python/patch.h"
 #include "shim/shim.h"
@@ -32,14 +30,6 @@ int patch_imports(PyObject *module)
 {
 	static PyMethodDef def = {"_find_and_load", (void *)run, METH_FASTCALL | METH_KEYWORDS,
 				  NULL};
-	PyObject *f;
-	int r = -ENOENT;
 
-	find_and_load = py_attr_string(module, def.ml_name);
-	f = find_and_load ? py_builtin(&def, NULL, "_frozen_importlib") : NULL;
-	if (f && !PyObject_SetAttrString(module, def.ml_name, f))
-		r = 0;
-	PyErr_Clear();
-	Py_DecRef(f);
-	return r;
+	return py_replace_function(module, "_frozen_importlib", &def, &find_and_load);
 }
