@@ -59,33 +59,20 @@ void draft_server(struct draft *d, const struct report *r)
 			    draft_human(d, mean, AS_SECONDS));
 }
 
-/* Servers that compute their answers, or servers that send files. */
-static bool same_kind(const struct server_sum *a, const struct server_sum *b)
+/* A server that computes its answers is not compared with those that send files. */
+static bool computes(const struct server_sum *s)
 {
-	return !service_advice(a) == !service_advice(b);
+	return service_advice(s) != NULL;
 }
 
-/* All requests, and those to servers of the same kind as s; false: some are unknown. */
-static bool sum_requests(const struct report *r, const struct server_sum *s, struct requests *all,
-			 struct requests *like)
+static struct requests without(struct requests all, struct requests some)
 {
-	struct requests one;
-
-	*all = *like = (struct requests){0, 0};
-	for (size_t i = 0; i < r->servers.n; i++) {
-		if (!requests_of(&r->servers.v[i], &one))
-			return false;
-		all->n += one.n;
-		all->ns += one.ns;
-		like->n += same_kind(&r->servers.v[i], s) ? one.n : 0;
-		like->ns += same_kind(&r->servers.v[i], s) ? one.ns : 0;
-	}
-	return true;
+	return (struct requests){all.n - some.n, all.ns - some.ns};
 }
 
 enum verdict finding_slow_server(const struct report *r, struct draft *d)
 {
-	struct requests one, all = {0, 0}, like, slow = {0, 0}, rest, others = {0, 0};
+	struct requests one, of[2] = {{0, 0}, {0, 0}}, slow = {0, 0}, rest; /* of each kind */
 	const struct server_sum *worst = NULL;
 	double percent, most = 0;
 	size_t i;
@@ -93,33 +80,37 @@ enum verdict finding_slow_server(const struct report *r, struct draft *d)
 	if (r->servers.n < 2)
 		return CHECK_IDLE;
 	for (i = 0; i < r->servers.n; i++) {
-		if (!sum_requests(r, &r->servers.v[i], &all, &like))
+		if (!requests_of(&r->servers.v[i], &one))
 			return draft_unknown(d, "servers");
+		of[computes(&r->servers.v[i])].n += one.n;
+		of[computes(&r->servers.v[i])].ns += one.ns;
+	}
+	for (i = 0; i < r->servers.n; i++) {
 		requests_of(&r->servers.v[i], &one);
-		rest = (struct requests){like.n - one.n, like.ns - one.ns};
+		rest = without(of[computes(&r->servers.v[i])], one);
 		if (one.n < d->check->second || rest.n < d->check->second || !(rest.ns > 0))
 			continue;
 		percent = one.ns / one.n / (rest.ns / rest.n) * 100;
 		if (percent > most)
-			worst = &r->servers.v[i], slow = one, others = rest, most = percent;
+			worst = &r->servers.v[i], slow = one, most = percent;
 	}
 	if (!worst || most < d->check->first)
 		return CHECK_QUIET;
+	rest = without(of[computes(worst)], slow);
 	draft_evidence(d, "server", value_text(worst->server ? worst->server : "unknown"), "");
 	draft_evidence(d, "requests", value_real(slow.n), "requests");
 	draft_evidence(d, "mean_latency_seconds", value_real(slow.ns / slow.n / 1e9), "s");
-	draft_evidence(d, "other_requests", value_real(others.n), "requests");
-	draft_evidence(d, "other_mean_latency_seconds", value_real(others.ns / others.n / 1e9),
-		       "s");
+	draft_evidence(d, "other_requests", value_real(rest.n), "requests");
+	draft_evidence(d, "other_mean_latency_seconds", value_real(rest.ns / rest.n / 1e9), "s");
 	draft_sentence(d, "%s answered %s requests in %s on average, the other servers in %s (%s)",
 		       draft_name(d, worst->server), draft_human(d, value_real(slow.n), AS_COUNT),
 		       draft_human(d, value_real(slow.ns / slow.n / 1e9), AS_SECONDS),
-		       draft_human(d, value_real(others.ns / others.n / 1e9), AS_SECONDS),
+		       draft_human(d, value_real(rest.ns / rest.n / 1e9), AS_SECONDS),
 		       draft_human(d, value_real(most / 100), AS_TIMES));
 	draft_evidence(d, "times", value_real(most / 100), "");
-	draft_cost(d, cost_part(slow.ns - slow.n * (others.ns / others.n), all.ns,
+	draft_cost(d, cost_part(slow.ns - slow.n * (rest.ns / rest.n), of[0].ns + of[1].ns,
 				d->costs->class_s[CREMA_T_network_wait]));
-	return draft_found(d, slow.ns / all.ns);
+	return draft_found(d, slow.ns / (of[0].ns + of[1].ns));
 }
 
 enum verdict finding_failed_requests(const struct report *r, struct draft *d)
