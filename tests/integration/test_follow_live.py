@@ -172,6 +172,5 @@ def test_streams_that_are_refused(tmp_path, what, subjects, said):
             list(server.ask(("crema", {"a": 1})))
         if what == "none":
             list(server.ask(("$JS.API.STREAM.PURGE.crema", {})))
-        done = subprocess.run([cluster.BUILD / "crema", "follow", "--dir", tmp_path, "--once", "--to", f"nats://127.0.0.1:{server.port}/crema"],
-                              env={**os.environ, "HOME": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+        done = follow_once(tmp_path, f"nats://127.0.0.1:{server.port}/crema")
         assert done.returncode == 1 and said in done.stderr, done.stderr

@@ -134,16 +134,23 @@ def test_http2_is_shared(web, cell):
         assert any("HTTP/2" in note for note in report["completeness"]["notes"])
 
 
+def shared_bytes(report):
+    return [report["completeness"][f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
+
+
+def check_shared_bytes(relay, before, report):
+    """All that passed the relay is among the worker's shared bytes."""
+    assert [now - then for now, then in zip(shared_bytes(report), before)] == list(passed(relay))
+
+
 def check_shared(relay, before, report):
-    """All that passed the relay is among the worker's shared bytes, and no request of it is counted."""
-    shared = [report["completeness"][f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
-    assert [now - then for now, then in zip(shared, before)] == list(passed(relay))
+    """And no request of it is counted."""
+    check_shared_bytes(relay, before, report)
     assert not served_by(report, relay)
 
 
 def shared_before(web):
-    report = web.run("before", [(len, "")])[2]["completeness"]
-    return [report[f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
+    return shared_bytes(web.run("before", [(len, "")])[2])
 
 
 def test_http2_of_urllib3(web):

@@ -8,10 +8,9 @@ import jobs
 import pytest
 import triton_jobs
 import venvs
-from distributed import Client
 from relay import Relay
 from test_http import Web, check_bytes, passed, served_by, wire_bytes
-from test_http_clients import shared_before
+from test_http_clients import check_shared_bytes, shared_before
 
 pytestmark = pytest.mark.further
 DELAY_S = 0.2
@@ -45,14 +44,9 @@ def model(python, tmp_path_factory):
 
 @contextlib.contextmanager
 def worker(python, model, folder, homes, **options):
-    procs = cluster.Cluster(folder, homes)
-    procs.dask = lambda *words: [python, "-m", "dask", *words]
-    with procs:
-        procs.start_collector()
-        procs.start_scheduler()
-        procs.start_worker(nthreads=4, **options)
-        with Client(procs.address) as client:
-            client.wait_for_workers(1, timeout=120)
+    with cluster.Cluster(folder, homes) as procs:
+        procs.dask = lambda *words: [python, "-m", "dask", *words]
+        with jobs.measured(procs, nthreads=4, **options) as client:
             yield Web(model, procs, client)
 
 
@@ -105,11 +99,6 @@ def check_lines(report, rows):
     waited = sum(row["network_wait_seconds"] for row in rows)
     assert own["network_wait_seconds"] >= 0.85 * own["seconds"], own
     assert abs(own["network_wait_seconds"] - waited) < 0.15 * waited, (own, waited)
-
-
-def check_shared_bytes(relay, before, report):
-    now = [report["completeness"][f"shared_network_{direction}_bytes"] for direction in ("read", "write")]
-    assert [a - b for a, b in zip(now, before)] == list(passed(relay))
 
 
 @pytest.mark.parametrize("function, args, calls", [(triton_jobs.asked_later, (500,), 1), (triton_jobs.streamed, (500, 3), 3)])
