@@ -125,4 +125,4 @@ help: ## this list
 
 .PHONY: all check install package pictures clean help
 # build/package has the libraries of the portable programs, build/pythons interpreters, build/mutate a copy of everything: with other kinds of .d files.
--include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -type f -print 2>/dev/null)
+-include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons -o -path $(BUILD)/debian -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -type f -print 2>/dev/null)
