@@ -59,6 +59,13 @@ void run_line_begin(struct run_line *line, const char *dir)
 		close(fd);
 }
 
+void run_line_drop(struct run_line *line)
+{
+	if (line->path[0])
+		unlink(line->path);
+	line->path[0] = '\0';
+}
+
 static size_t read_workers(const char *path, struct process *v)
 {
 	unsigned long long pid, ticks;
@@ -260,7 +267,7 @@ void run_line_end(struct run_line *line, pid_t command)
 		return;
 	s.n = read_workers(line->path, workers);
 	s.client = !s.n && run_client_waited(line->dir, command);
-	unlink(line->path);
+	run_line_drop(line);
 	if (pipe(ends))
 		return;
 	pid = fork();

@@ -18,12 +18,14 @@
 #define RUN_LINE_MS 1000
 
 struct run_line {
-	char path[PATH_MAX]; /* "": it could not be created */
+	char path[PATH_MAX]; /* "": there is none, and nothing is printed */
 	const char *dir;     /* --dir; NULL: the default */
 };
 
 /* Creates the file and puts its name into the environment. */
 void run_line_begin(struct run_line *line, const char *dir);
+/* Removes the file. */
+void run_line_drop(struct run_line *line);
 /* Prints the line and removes the file. `pid`: the command's, which has ended. */
 void run_line_end(struct run_line *line, pid_t pid);
 

@@ -217,7 +217,8 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 			   "%d has the library, but measures nothing (yet)", (int)p->pid);
 		doctor_advise(
 			d, "if something prevented it, the worker's output has a line from crema; "
-			   "a worker that is process 1 of a container needs an init above it");
+			   "a worker that is process 1 of a container is measured only under "
+			   "'crema run' or an init");
 	} else {
 		doctor_say(d, DOCTOR_OK, "worker", "%d is measured by %s", (int)p->pid, p->library);
 		look_at_memory(d, p);

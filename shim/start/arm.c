@@ -63,7 +63,7 @@ static void say_no_agent(int error)
 {
 	if (error == -ENOTSUP)
 		shim_say("this worker runs unmeasured: it is process 1 or a subreaper; start it "
-			 "under an init (docker run --init)",
+			 "with 'crema run --' or under an init",
 			 NULL);
 	else if (error == -EAGAIN || error == -ENOMEM)
 		shim_say("this worker runs unmeasured: no process or no memory for the agent; see "

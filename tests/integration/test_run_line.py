@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import cluster
 import pytest
@@ -130,6 +131,84 @@ def test_signals_reach_the_command(home, number, tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+COUNTS = """
+import os, signal, sys, time
+if sys.argv[1] == "own group":
+    os.setpgid(0, 0)
+got = []
+signal.signal(signal.SIGTERM, lambda *_: got.append(1))
+print(flush=True)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    time.sleep(0.05)
+print(len(got))
+"""
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+@pytest.mark.parametrize("send,group", [(os.kill, "same"), (os.killpg, "same"), (os.kill, "own group"), (os.killpg, "own group")])
+def test_a_signal_arrives_once(home, send, group, quiet):
+    """Batch systems, systemd and shells send to a whole group; Dask takes a second SIGTERM as a request to end at once."""
+    process = subprocess.Popen([CREMA, "run", *quiet, "--", sys.executable, "-c", COUNTS, group], env=environment(home), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    process.stdout.readline()
+    for count in (1, 2):
+        send(process.pid, signal.SIGTERM)
+        time.sleep(0.2)
+    assert (process.communicate(timeout=60)[0], process.returncode) == ("2\n", 0)
+
+
+# The collector is stopped once the task's worker has nothing left to do but to end.
+LAST = """
+import os, signal, sys
+from dask.distributed import Client, LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        client.submit(lambda: 1).result()
+        os.kill(int(sys.argv[1]), signal.SIGSTOP)
+    open("ended", "x")
+"""
+
+
+def test_waits_for_the_last_records(new_cluster, tmp_path):
+    """When a job's first process ends, batch systems and containers kill all that is left of it, agents too."""
+    procs = new_cluster()
+    procs.start_collector()
+    command = [CREMA, "run", "--quiet", "--", sys.executable, "-c", LAST, str(procs.collector.pid)]
+    script = cluster.Process("script", command, tmp_path / "script.log", env={**procs.env, "CREMA_COLLECTOR": procs.target}, cwd=tmp_path)
+    try:
+        cluster.wait_until((tmp_path / "ended").exists, "the command", 120, [script])
+        time.sleep(1)
+        assert script.poll() is None and procs.agents()
+        procs.collector.send_signal(signal.SIGCONT)
+        assert script.wait(60) == 0 and not procs.agents()
+    finally:
+        procs.collector.send_signal(signal.SIGCONT)
+        script.stop()
+    found = procs.report_json()
+    assert [t["status"] for t in found["tasks"]] == ["ok"] and all(w["goodbye"] for w in found["workers"])
+
+
+def test_first_process_of_a_container(tmp_path):
+    """Orphans, as agents are, become its children; a worker in that place is not measured, and the kernel kills all others when it ends."""
+    own = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if subprocess.run([*own, "true"], capture_output=True).returncode:
+        pytest.skip("no namespaces of our own on this machine")
+    (tmp_path / "analysis.py").write_text(SCRIPT)
+    done = subprocess.run([*own, CREMA, "run", "--", sys.executable, tmp_path / "analysis.py", "1"], env=environment(tmp_path), capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=180)
+    assert done.returncode == 3 and re.search(LINE, done.stderr)[1] == "7", done.stderr
+    found = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(tmp_path), capture_output=True, text=True, check=True).stdout)
+    assert [w["goodbye"]["how"] for w in found["workers"]] == ["exit"]
+
+
+def test_waits_for_agents_only(home):
+    """What a command leaves behind is its own affair."""
+    done = run(home, "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!; exit 3", options=["--quiet"])
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert done.returncode == 3
 
 
 def test_ignored_signals_stay_ignored(home):
