@@ -63,5 +63,8 @@ enum verdict finding_interrupted(const struct report *r, struct draft *d)
 	draft_evidence(d, "why", value_text(run_why_name(s->why)), "");
 	draft_evidence(d, "tasks_taken_back", value_uint(s->taken_back), "tasks");
 	draft_evidence(d, "unfinished_tasks", value_uint(s->unfinished), "tasks");
+	if (s->why == RUN_WHY_WORKERS_GONE && s->doubtful)
+		draft_advise(d, "Check in the client whether its results are complete, and why "
+				"these workers and their agents were killed at once.");
 	return draft_found(d, 1);
 }

@@ -58,6 +58,7 @@ static void look_at_workers(const struct run *r, struct run_state *s)
 	for (i = 0; i < r->workers.n; i++) {
 		w = r->workers.v[i];
 		p = last_probe(w);
+		s->silent += w->silent;
 		if (!is_there(w))
 			continue;
 		s->workers++;
@@ -114,6 +115,7 @@ static void look_at_attempts(const struct run *r, struct run_state *s)
 			s->failures++;
 		}
 		s->unfinished += a->abandoned;
+		s->doubtful += a->abandoned && s->silent > a->worker->silent;
 	}
 }
 
@@ -362,8 +364,8 @@ int run_state_find(const struct run *r, struct run_state *s)
 	s->now = r->model->newest;
 	s->waiting = s->paused_percent = s->paused_since = (double)NAN;
 	s->stuck_since = s->client_waits = (double)NAN;
-	look_at_attempts(r, s);
 	look_at_workers(r, s);
+	look_at_attempts(r, s);
 	if (r->running || s->waiting > 0)
 		return judge_open(r, s);
 	judge_over(r, s);

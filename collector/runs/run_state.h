@@ -13,7 +13,8 @@
  *              were killed or went silent while a client was waiting for tasks
  * failed       the run is over, and a task failed without a later success
  * interrupted  the run is over: its client left or took back unfinished tasks, and nothing began
- *              afterwards; or its workers ended with tasks that were not done afterwards
+ *              afterwards; or its workers ended with tasks that were not done afterwards,
+ *              as far as the other workers' records show
  * finished     none of these. Tasks that wait only in the scheduler are not visible
  *
  * "Now" is the latest message in the journal. Texts are the model's. One thread.
@@ -61,10 +62,12 @@ struct run_state {
 	double now, since;	/* UTC: the latest message; the last begin or end of a task */
 	double waiting;		/* ready on present workers; NAN: unknown */
 	size_t workers, paused; /* that are present */
+	size_t silent;		/* gone without a goodbye: what they did at last is unknown */
 	double paused_percent;	/* of its memory limit: the fullest paused one; NAN: unknown */
 	double paused_since;	/* UTC: since the first one was; NAN */
 	size_t failures;	/* tasks that failed, with no later success */
 	size_t unfinished;	/* attempts and waiting tasks that ended with their worker */
+	size_t doubtful;	/* of these: a worker that is silent may have run them again */
 	uint64_t taken_back;	/* tasks, before they ended */
 	const struct attempt *failed;  /* the first */
 	const struct attempt *in_call; /* running: longest in its call, else first begun */

@@ -177,8 +177,14 @@ static void say_interrupted(const struct run_state *s, struct line *l)
 		    plural(s->unfinished));
 		break;
 	default:
-		say(l, ": %zu task%s ended with %s and did not run again", s->unfinished,
-		    plural(s->unfinished), s->unfinished == 1 ? "its worker" : "their workers");
+		say(l, ": %zu task%s ended with %s and ", s->unfinished, plural(s->unfinished),
+		    s->unfinished == 1 ? "its worker" : "their workers");
+		/* Records of the last moment of a worker that sent no goodbye are lost. */
+		if (s->doubtful)
+			say(l, "may have run again: %zu worker%s sent no goodbye", s->silent,
+			    plural(s->silent));
+		else
+			say(l, "did not run again");
 	}
 }
 
@@ -284,10 +290,12 @@ void run_state_json(const struct run_state *s, struct json *j, const char *name)
 	emit_value(j, "ready", value_real(s->waiting));
 	emit_value(j, "workers", value_uint(s->workers));
 	emit_value(j, "paused_workers", value_uint(s->paused));
+	emit_value(j, "silent_workers", value_uint(s->silent));
 	emit_value(j, "paused_memory_percent", value_real(s->paused_percent));
 	emit_value(j, "paused_since", value_real(s->paused_since));
 	emit_value(j, "failed_tasks", value_uint(s->failures));
 	emit_value(j, "unfinished_tasks", value_uint(s->unfinished));
+	emit_value(j, "doubtful_tasks", value_uint(s->doubtful));
 	emit_value(j, "tasks_taken_back", value_uint(s->taken_back));
 	emit_value(j, "client_waits_for", value_real(s->client_waits));
 	task_json(s->failed, j, "first_failed");

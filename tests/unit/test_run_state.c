@@ -443,6 +443,36 @@ static void test_worker_killed(void **state)
 	      "interrupted: 1 task ended with its worker and did not run again");
 }
 
+/* What a worker without a goodbye did at last is unknown: others may have run the task again. */
+static void silent_too(bool first, int others, const char *sentence)
+{
+	struct fixture *fx = one_task("killed");
+
+	if (!first)
+		fx_goodbye(fx, 1, 1000, "killed");
+	for (int i = 2; i < 2 + others; i++) {
+		fx_hello(fx, i, "{}");
+		fx_simple(fx, i, 1, i == 2 ? "b" : "c", "span", 0, 1000, 1500, "ok");
+	}
+	fx_hello(fx, 5, "{}");
+	fx_simple(fx, 5, 1, "d", "span", 0, 1000, 1500, "ok");
+	fx_dask(fx, 5, 30000, "{\"digests\": []}");
+	check(fx, RUN_STATE_INTERRUPTED, RUN_WHY_WORKERS_GONE, sentence);
+}
+
+static void test_others_went_silent(void **state)
+{
+	(void)state;
+	silent_too(true, 0, "interrupted: 1 task ended with its worker and did not run again");
+	silent_too(false, 0, "interrupted: 1 task ended with its worker and did not run again");
+	silent_too(false, 1,
+		   "interrupted: 1 task ended with its worker and may have run again: 1 worker "
+		   "sent no goodbye");
+	silent_too(true, 2,
+		   "interrupted: 1 task ended with its worker and may have run again: 3 workers "
+		   "sent no goodbye");
+}
+
 /* Each member of the JSON has a different number. */
 static void test_json(void **state)
 {
@@ -452,7 +482,8 @@ static void test_json(void **state)
 	} numbers[] = {{"at", 100.5},		{"last_task_edge", 60.25},
 		       {"running", 5},		{"ready", 7},
 		       {"workers", 4},		{"paused_workers", 2},
-		       {"paused_since", 50},	{"paused_memory_percent", 85},
+		       {"silent_workers", 3},	{"paused_since", 50},
+		       {"doubtful_tasks", 6},	{"paused_memory_percent", 85},
 		       {"failed_tasks", 11},	{"unfinished_tasks", 12},
 		       {"tasks_taken_back", 13}};
 	struct run r = {.running = 5};
@@ -464,6 +495,8 @@ static void test_json(void **state)
 				    .waiting = 7,
 				    .workers = 4,
 				    .paused = 2,
+				    .silent = 3,
+				    .doubtful = 6,
 				    .paused_percent = 85,
 				    .paused_since = 50,
 				    .failures = 11,
@@ -513,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_cluster_closed),
 		cmocka_unit_test(test_tasks_waited_on_closed_workers),
 		cmocka_unit_test(test_worker_killed),
+		cmocka_unit_test(test_others_went_silent),
 		cmocka_unit_test(test_done_by_another_attempt),
 	};
 
