@@ -4,7 +4,6 @@
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 import urllib.request
@@ -12,22 +11,10 @@ import urllib.request
 import cluster
 import jobs
 import pytest
-import venvs
 from distributed import Client
+from recipes import beside, blocks, sections, without_collector
 
 MARKS = ("Tested", "Configuration rendered", "Not tested")
-
-
-def sections():
-    """{title: text} of the recipes."""
-    parts = re.split(r"^## ", (cluster.ROOT / "docs" / "recipes.md").read_text(), flags=re.M)[1:]
-    return {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in parts}
-
-
-def blocks(title):
-    """The indented blocks of a recipe, as a user would type them."""
-    found = re.findall(r"(?:^(?:    .*)?\n)+", sections()[title], re.M)
-    return [re.sub(r"^    ", "", block, flags=re.M).strip("\n") + "\n" for block in found if block.strip()]
 
 
 def test_each_is_marked():
@@ -78,31 +65,6 @@ def test_local_cluster_without_a_collector(tmp_path):
     assert {t["status"] for t in found["tasks"]} == {"ok"} and found["completeness"]["workers_seen"] == 2
 
 
-def beside(name):
-    """The bin directory of a Python with tests/NAME.txt in addition to all that is here."""
-    return venvs.beside(name, cluster.ROOT / "tests" / f"{name}.txt")
-
-
-@pytest.fixture(scope="module")
-def jobqueue():
-    return beside("jobqueue") / "python"
-
-
-def rendered(python, title, env, scheduler):
-    """The job script that dask-jobqueue writes for the recipe's cluster, with our scheduler's address."""
-    (code,) = blocks(title)
-    show = "\nimport re\nprint(re.sub(r'tcp://[0-9.:]+', %r, cluster.job_script()))\ncluster.close()\n" % scheduler
-    main = "if __name__ == '__main__':\n" + "".join(f"    {line}\n" for line in (code + show).splitlines())
-    done = subprocess.run([python, "-c", main], env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
-
-def without_collector(procs):
-    """An environment without a collector's address."""
-    return {name: value for name, value in procs.env.items() if name != "CREMA_COLLECTOR"}
-
-
 def check_worker(procs, command, data, own=None):
     """Runs the job as the batch system would: without a collector's address except for the job's own."""
     env = without_collector(procs) | (own or {})
@@ -112,27 +74,6 @@ def check_worker(procs, command, data, own=None):
         client.wait_for_workers(1, timeout=120)
         n, (task,) = jobs.submit(procs, client, "recipe", jobs.read_whole, data["zstd"])
     assert task["read_bytes"] == n == os.path.getsize(data["zstd"])
-
-
-def test_slurm(procs, jobqueue, data, tmp_path):
-    procs.start_scheduler()
-    script = rendered(jobqueue, "dask-jobqueue: Slurm", procs.env, procs.address)
-    assert "#SBATCH --cpus-per-task=1" in script and "\ncrema run -- python -m distributed.cli.dask_worker" in script
-    file = tmp_path / "job.sh"
-    file.write_text(script.replace("login.example.org:8990", procs.target))
-    check_worker(procs, ["bash", file], data)
-
-
-@pytest.mark.matrix
-def test_htcondor(procs, jobqueue, data):
-    procs.start_scheduler()
-    job = rendered(jobqueue, "dask-jobqueue: HTCondor", procs.env, procs.address)
-    said = dict(line.split(" = ", 1) for line in job.splitlines() if " = " in line)
-    # HTCondor's own rule for arguments in double quotes: single quotes group words.
-    words = shlex.split(said["Arguments"].strip().strip('"').replace('""', '"'))
-    assert said["Executable"] == "/bin/sh" and words[0] == "-c" and len(words) == 2
-    command = words[1].replace("submit.example.org:8990", procs.target)
-    check_worker(procs, [said["Executable"], "-c", command], data)
 
 
 @pytest.fixture(scope="module")
