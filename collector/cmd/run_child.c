@@ -169,17 +169,36 @@ void run_child_wait(struct run_child *c)
 		kill(c->witness, SIGKILL);
 }
 
-static bool is_our_agent(int pid)
+/* The number after an option in the command line of n bytes; 0: it is not there. */
+static uint64_t number_after(const char *option, const char *words, size_t n)
 {
-	struct procfs_stat st;
-	char name[32];
+	const char *at = words, *end = words + n;
 
-	return !procfs_stat(pid, 0, &st) && st.ppid == getpid() && st.state != 'Z' &&
-	       procfs_slurp(name, sizeof(name), "/proc/%d/comm", pid) > 0 &&
-	       !strcmp(name, "crema-agent\n");
+	for (; at < end; at += strlen(at) + 1) {
+		if (!strcmp(at, option) && at + strlen(at) + 1 < end)
+			return strtoull(at + strlen(at) + 1, NULL, 10);
+	}
+	return 0;
 }
 
-static bool has_agents(void)
+/* An agent below us that has only its last records left to send: a worker that the command left
+ * behind goes on without us. */
+static bool is_ending_agent(int pid)
+{
+	struct procfs_stat st;
+	char words[8192], name[32];
+	ssize_t n;
+
+	if (procfs_stat(pid, 0, &st) || st.ppid != getpid() || st.state == 'Z' ||
+	    procfs_slurp(name, sizeof(name), "/proc/%d/comm", pid) <= 0 ||
+	    strcmp(name, "crema-agent\n"))
+		return false;
+	n = procfs_slurp(words, sizeof(words), "/proc/%d/cmdline", pid);
+	return n > 0 && procfs_ended((int)number_after("--pid", words, (size_t)n),
+				     number_after("--start-ticks", words, (size_t)n));
+}
+
+static bool has_ending_agents(void)
 {
 	const struct dirent *e;
 	bool found = false;
@@ -190,7 +209,7 @@ static bool has_agents(void)
 	all = opendir("/proc");
 	while (all && !found && (e = readdir(all)))
 		found = e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-			is_our_agent((int)strtol(e->d_name, NULL, 10));
+			is_ending_agent((int)strtol(e->d_name, NULL, 10));
 	if (all)
 		closedir(all);
 	return found;
@@ -202,7 +221,7 @@ void run_child_agents(struct run_child *c)
 	struct timespec look = {0, (long)(LOOK_MS * NS_PER_MS)};
 	siginfo_t info;
 
-	while (has_agents() && clock_mono_ns() < end) {
+	while (has_ending_agents() && clock_mono_ns() < end) {
 		if (sigtimedwait(&c->taken, &info, &look) > 0 && info.si_signo != SIGCHLD)
 			return;
 	}

@@ -10,8 +10,8 @@
  * The command ends and is stopped as if it had been started directly: signals to this process reach
  * it once, and if this process is killed, so is the command. Batch systems and containers kill all
  * that is left as soon as their first process ends, so this one ends last: it adopts the agents,
- * which left the command's group, and waits for them, RUN_AGENTS_MS at most. Another signal ends
- * that wait.
+ * which left the command's group, and waits for those whose worker has ended, RUN_AGENTS_MS at
+ * most. Another signal ends that wait.
  *
  * One thread. Afterwards the process has to exit with run_child_end().
  */

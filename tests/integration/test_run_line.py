@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -10,8 +11,9 @@ import sys
 import time
 
 import cluster
+import jobs
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 CREMA = cluster.BUILD / "crema"
 LINE = r"crema: (\d+) tasks? measured(?:, \d+ failed)?(?:, ([\d.]+ (?:k?Hz|tasks/s)))?(?:, (\d+) % CPU)?; details: crema report(.*)\n"
@@ -204,11 +206,28 @@ def test_first_process_of_a_container(tmp_path):
     assert [w["goodbye"]["how"] for w in found["workers"]] == ["exit"]
 
 
-def test_waits_for_agents_only(home):
-    """What a command leaves behind is its own affair."""
-    done = run(home, "sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!; exit 3", options=["--quiet"])
-    os.kill(int(done.stdout), signal.SIGKILL)
-    assert done.returncode == 3
+def test_what_a_command_leaves_behind(new_cluster, tmp_path):
+    """It is not waited for: neither another program, nor a worker, which is still measured."""
+    procs = new_cluster()
+    procs.start_collector()
+    procs.start_scheduler()
+    worker = shlex.join([str(word) for word in procs.dask("worker", procs.address, "--no-dashboard", "--local-directory", tmp_path)])
+    ready = shlex.join([sys.executable, "-c", f"from distributed import Client; Client({procs.address!r}).wait_for_workers(1, timeout=120)"])
+    command = f"sleep 600 >/dev/null 2>&1 & echo $!; {worker} >/dev/null 2>&1 & echo $!; {ready}; touch {tmp_path}/ended; exit 3"
+    process = subprocess.Popen([CREMA, "run", "--quiet", "--", "sh", "-c", command], env={**procs.env, "CREMA_COLLECTOR": procs.target},
+                               text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    left = [int(process.stdout.readline()) for _ in range(2)]
+    try:
+        assert process.wait(180) == 3
+        assert time.time() - (tmp_path / "ended").stat().st_mtime < 6  # agents are waited for 10 s
+        assert procs.agents()
+        with Client(procs.address) as client:
+            assert client.submit(abs, -1).result(timeout=60) == 1
+        assert [t["status"] for t in jobs.settled(procs, lambda r: r["tasks"])["tasks"]] == ["ok"]
+    finally:
+        process.stdout.close()
+        for pid in left:
+            os.kill(pid, signal.SIGTERM)
 
 
 def test_ignored_signals_stay_ignored(home):
