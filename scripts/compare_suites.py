@@ -166,7 +166,7 @@ def main():
     armed = DISTRIBUTED if args.distributed else []
     if args.only:
         names = [n for n in args.only if not n.startswith("distributed-")]
-        armed = [n for n in armed if f"distributed-{n}" in args.only]
+        armed = [n.removeprefix("distributed-") for n in args.only if n.startswith("distributed-")]
     elif args.project:
         names = []
     elif not args.distributed:
