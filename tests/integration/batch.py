@@ -75,7 +75,6 @@ JobAcctGatherType=jobacct_gather/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 MpiDefault=none
-KillWait=2
 MailProg=/bin/true
 ReturnToService=2
 SlurmdParameters=config_overrides
@@ -99,6 +98,7 @@ class System:
 
 class Slurm(System):
     title = "dask-jobqueue: Slurm"
+    killed = ("killed",)  # how a task ends whose job is killed
     address = "login.example.org:8990"
 
     def is_ready(self):
@@ -106,7 +106,7 @@ class Slurm(System):
         return done.stdout.strip() == "idle"
 
     def kill(self, job):
-        """SIGTERM to its first process, and 2 s later SIGKILL to all of them, as at its time limit."""
+        """SIGTERM to its first process, as at its time limit; Dask kills the worker, whose task goes on, after 8 s."""
         self.run("scancel", job)
 
 
@@ -184,13 +184,17 @@ MEMORY = {memory}
 NUM_SLOTS_TYPE_1 = 1
 SLOT_TYPE_1 = 100%
 SLOT_TYPE_1_PARTITIONABLE = true
+SEC_KNOWN_HOSTS = {folder}/known_hosts
+STARTER_JOB_ENVIRONMENT = "HOME={folder}/home"
 """
 
 
 class Condor(System):
     title = "dask-jobqueue: HTCondor"
+    killed = ("killed", "lost")
     address = "submit.example.org:8990"
-    # HTCondor refuses root's jobs. In a namespace of its own root is a user without rights, whose files stay its own.
+    # HTCondor refuses root's jobs. In a namespace of its own root is a user without rights, whose files stay its own. Jobs have no
+    # HOME by default, and nobody's is no place for files.
     as_user = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}") if os.getuid() == 0 else ()
 
     def is_ready(self):
@@ -208,7 +212,7 @@ def condor(folder, env):
     if place is None:
         yield None
         return
-    for name in ("log", "spool", "execute", "lock"):
+    for name in ("log", "spool", "execute", "lock", "home"):
         (folder / name).mkdir(mode=0o755)
     (folder / "condor_config").write_text(CONDOR.format(place=place, folder=folder, cores=CORES, memory=MEMORY_MB))
     env = env | {"CONDOR_CONFIG": str(folder / "condor_config"), "PATH": f"{path_of('condor', place, folder)}:{env['PATH']}"}
