@@ -40,8 +40,8 @@ test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 # Each flavour has its own build folder.
 NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g" SAN="$(SANITIZE)"
-TSAN_FLAVOUR = BUILD=build/tsan OPT="-O1 -g" SAN="-fsanitize=thread"
+ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g1" SAN="$(SANITIZE)"
+TSAN_FLAVOUR = BUILD=build/tsan OPT="-O1 -g1" SAN="-fsanitize=thread"
 asan-test: ## unit and shim tests with ASan and UBSan
 	$(MAKE) -j$(NPROC) $(ASAN_FLAVOUR) test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
