@@ -8,6 +8,7 @@ $(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(LIB)
 	$(Q)$(CC) $(SAN) $(OPT) -o $@ $(filter %.o %.a,$^) $(COLLECTOR_LIBS) $(TEST_LIBS)
 
 $(BUILD)/tests/unit/test_no_memory: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+$(BUILD)/tests/unit/test_http: TEST_LIBS += -Wl,--wrap=deflate
 
 # Journals of simulated runs, of any size.
 $(BUILD)/tests/bench/bench_live: tests/bench/bench_live.c $(LIB)

@@ -389,6 +389,8 @@ def test_grpc(another_web, grpc_port):
         sizes = [[1_000_000] * (i + 1) for i in range(3)]
         got, rows, report = web.run("grpc", [(web_jobs.grpc_calls, f"127.0.0.1:{relay.port}", each) for each in sizes], in_turn=False)
         assert got == [sum(each) for each in sizes] and relay.down_bytes > 6_000_000
-        check_shared(relay, before, report)
+        check_shared_bytes(relay, before, report)
+        (served,) = served_by(report, relay)
+    assert (served["scheme"], served["requests"], served["failed_requests"]) == ("grpc", 6, 0)
     assert [wire_bytes(row) for row in rows] == [(None, None)] * 3
     assert any("gRPC" in note for note in report["completeness"]["notes"])

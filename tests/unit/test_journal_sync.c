@@ -2,8 +2,9 @@
 /* test_journal_sync.c - syncing the journal: normally, slowly, and with errors. */
 #include "fixture_journal.h"
 
-#include <sys/mman.h>
+#include <linux/memfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "collector/journal/journal_sync.h"
@@ -180,7 +181,7 @@ static void what_a_disk_did_not_keep_stops_the_acknowledging(void **state)
 /* A file without a name: nothing remains of it. */
 static int new_file(void)
 {
-	return memfd_create("segment", MFD_CLOEXEC);
+	return (int)syscall(SYS_memfd_create, "segment", MFD_CLOEXEC);
 }
 
 static void wait_for_sync(struct journal_sync *sync, uint64_t n)
