@@ -9,45 +9,31 @@
 
 #include "collector/cmd/command.h"
 #include "collector/cmd/run_child.h"
-#include "collector/cmd/run_client.h"
 #include "collector/cmd/run_line.h"
 #include "collector/preload/preload.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/run_name.h"
 
-struct to_set {
-	const char *dir;
-	uint64_t begin_mono_ns;
-};
-
-static void set_client(void *arg)
-{
-	const struct to_set *s = arg;
-
-	run_client_set(s->dir, s->begin_mono_ns);
-}
-
 /* say: print the line at the end. */
 static int run_and_wait(char **command, const char *dir, uint64_t begin_mono_ns, bool say)
 {
-	struct to_set set = {dir, begin_mono_ns};
 	struct run_line line = {"", dir};
 	struct run_child c;
 
 	if (say)
 		run_line_begin(&line, dir);
-	if (run_child_start(&c, command, set_client, &set)) {
+	if (run_child_start(&c, command, dir, begin_mono_ns)) {
 		run_line_drop(&line);
 		return preload_exec(command);
 	}
 	run_child_wait(&c);
-	if (c.ran)
+	if (c.ran) {
 		run_child_agents(&c);
-	if (c.ran)
 		run_line_end(&line, c.pid);
-	else
+	} else {
 		run_line_drop(&line); /* the reason was printed */
+	}
 	return run_child_end(&c);
 }
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,6 +14,8 @@
 #include <unistd.h>
 
 #include "collector/cmd/command.h"
+#include "collector/cmd/run_client.h"
+#include "collector/doctor/process.h"
 #include "collector/preload/preload.h"
 #include "common/clock.h"
 #include "common/procfs.h"
@@ -79,7 +80,7 @@ static void start_witness(struct run_child *c)
 	c->witness = pid > 0 ? pid : 0;
 }
 
-int run_child_start(struct run_child *c, char **command, void (*set)(void *arg), void *arg)
+int run_child_start(struct run_child *c, char **command, const char *dir, uint64_t begin_mono_ns)
 {
 	pid_t self = getpid();
 	int ends[2], rc;
@@ -90,7 +91,7 @@ int run_child_start(struct run_child *c, char **command, void (*set)(void *arg),
 	take_signals(c);
 	c->pid = fork();
 	if (!c->pid) {
-		set(arg);
+		run_client_set(dir, begin_mono_ns);
 		become(c, command, ends[1], self);
 	}
 	rc = c->pid < 0 ? -errno : 0;
@@ -140,12 +141,12 @@ static void pass_on(struct run_child *c, const siginfo_t *info)
 }
 
 /* Reaps what has ended. Returns whether the command has. */
-static bool reap(struct run_child *c, int flags)
+static bool reap(struct run_child *c)
 {
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, flags)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == c->pid) {
 			c->status = status;
 			return true;
@@ -159,7 +160,7 @@ void run_child_wait(struct run_child *c)
 	siginfo_t info;
 	char byte;
 
-	while (!reap(c, WNOHANG)) {
+	while (!reap(c)) {
 		if (sigwaitinfo(&c->taken, &info) > 0 && info.si_signo != SIGCHLD)
 			pass_on(c, &info);
 	}
@@ -169,33 +170,26 @@ void run_child_wait(struct run_child *c)
 		kill(c->witness, SIGKILL);
 }
 
-/* The number after an option in the command line of n bytes; 0: it is not there. */
-static uint64_t number_after(const char *option, const char *words, size_t n)
+static uint64_t number_of(const char *word)
 {
-	const char *at = words, *end = words + n;
-
-	for (; at < end; at += strlen(at) + 1) {
-		if (!strcmp(at, option) && at + strlen(at) + 1 < end)
-			return strtoull(at + strlen(at) + 1, NULL, 10);
-	}
-	return 0;
+	return word ? strtoull(word, NULL, 10) : 0;
 }
 
 /* An agent below us that has only its last records left to send: a worker that the command left
  * behind goes on without us. */
-static bool is_ending_agent(int pid)
+static bool is_ending_agent(pid_t pid)
 {
 	struct procfs_stat st;
-	char words[8192], name[32];
-	ssize_t n;
+	struct process p;
+	bool ending;
 
-	if (procfs_stat(pid, 0, &st) || st.ppid != getpid() || st.state == 'Z' ||
-	    procfs_slurp(name, sizeof(name), "/proc/%d/comm", pid) <= 0 ||
-	    strcmp(name, "crema-agent\n"))
+	if (procfs_stat(pid, 0, &st) || st.ppid != getpid() || process_read(&p, pid))
 		return false;
-	n = procfs_slurp(words, sizeof(words), "/proc/%d/cmdline", pid);
-	return n > 0 && procfs_ended((int)number_after("--pid", words, (size_t)n),
-				     number_after("--start-ticks", words, (size_t)n));
+	ending = process_is_agent(&p) &&
+		 procfs_ended((int)number_of(process_option(&p, "--pid")),
+			      number_of(process_option(&p, "--start-ticks")));
+	process_release(&p);
+	return ending;
 }
 
 static bool has_ending_agents(void)
@@ -209,7 +203,7 @@ static bool has_ending_agents(void)
 	all = opendir("/proc");
 	while (all && !found && (e = readdir(all)))
 		found = e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-			is_ending_agent((int)strtol(e->d_name, NULL, 10));
+			is_ending_agent((pid_t)strtol(e->d_name, NULL, 10));
 	if (all)
 		closedir(all);
 	return found;

@@ -3,9 +3,9 @@
  * run_child.h - the command of `crema run` as a child process, and the agents below it.
  *
  *	struct run_child c;
- * *	run_child_start(&c, command, set, arg);	set(arg) runs in the child, before the command
- *	run_child_wait(&c);			c.status, as of waitpid()
- *	run_child_agents(&c);			until the agents have sent their records
+ *	run_child_start(&c, command, dir, begin_mono_ns);	as for run_client_set()
+ *	run_child_wait(&c);		c.status, as of waitpid()
+ *	run_child_agents(&c);		until the agents have sent their records
  *
  * The command ends and is stopped as if it had been started directly: signals to this process reach
  * it once, and if this process is killed, so is the command. Batch systems and containers kill all
@@ -20,6 +20,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define RUN_AGENTS_MS 10000
@@ -36,7 +37,7 @@ struct run_child {
 };
 
 /* 0 or -errno: nothing was started. */
-int run_child_start(struct run_child *c, char **command, void (*set)(void *arg), void *arg);
+int run_child_start(struct run_child *c, char **command, const char *dir, uint64_t begin_mono_ns);
 void run_child_wait(struct run_child *c);
 void run_child_agents(struct run_child *c);
 /* Ends like the command: its status, or its signal. */

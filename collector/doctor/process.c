@@ -153,6 +153,16 @@ void process_release(struct process *p)
 	buf_release(&p->environ);
 }
 
+const char *process_option(const struct process *p, const char *option)
+{
+	const char *word;
+
+	for (size_t i = 1; (word = process_word(p, i)); i++)
+		if (!strcmp(word, option))
+			return process_word(p, i + 1);
+	return NULL;
+}
+
 static bool says(const struct process *p, const char *text)
 {
 	const char *word;

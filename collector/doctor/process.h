@@ -40,6 +40,8 @@ void process_release(struct process *p);
 const char *process_env(const struct process *p, const char *name);
 /* Word i of the command line; NULL: there are fewer. */
 const char *process_word(const struct process *p, size_t i);
+/* The word after this one, an option; NULL: there is none. */
+const char *process_option(const struct process *p, const char *option);
 enum process_kind process_kind(const struct process *p);
 bool process_is_agent(const struct process *p);
 

@@ -31,20 +31,16 @@ static int agents_of(pid_t pid, char *target, size_t size)
 
 	snprintf(text, sizeof(text), "%d", (int)pid);
 	while (proc && (e = readdir(proc))) {
-		const char *to = NULL, *of = NULL;
+		const char *to, *of;
 		struct process p;
 
 		if (!isdigit((unsigned char)e->d_name[0]) ||
 		    process_read(&p, (pid_t)strtol(e->d_name, NULL, 10)))
 			continue;
-		for (size_t i = 1; process_is_agent(&p) && process_word(&p, i); i++) {
-			if (!strcmp(process_word(&p, i), "--pid"))
-				of = process_word(&p, i + 1);
-			if (!strcmp(process_word(&p, i), "--collector"))
-				to = process_word(&p, i + 1);
-		}
+		of = process_is_agent(&p) ? process_option(&p, "--pid") : NULL;
 		if (of && !strcmp(of, text)) {
 			found++;
+			to = process_option(&p, "--collector");
 			snprintf(target, size, "%s", to ? to : "");
 		}
 		process_release(&p);
