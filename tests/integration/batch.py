@@ -13,19 +13,18 @@ import subprocess
 import cluster
 import packages
 
-RELEASE = "trixie"
 NAMES = {"slurm": ["munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins"], "condor": ["condor"]}
 COMMANDS = {"slurm": ["sbatch", "scancel", "scontrol", "sinfo", "squeue"],
             "condor": ["condor_q", "condor_rm", "condor_status", "condor_submit", "condor_vacate_job"]}
-WITHOUT = "Debian's batch systems are not available here"
 NOBODY = 65534
 CORES, MEMORY_MB = 4, 8000
 
 
-def place_of(system):
-    """The folder with this batch system; None: it cannot be had here."""
-    names = NAMES[system]
-    return packages.made_once(f"debian/{system}", lambda place: packages.of_release(RELEASE, place, names, names))
+def unpacked(system, folder, *folders):
+    """Where this batch system is; makes these folders for its files."""
+    for name in folders:
+        (folder / name).mkdir(mode=0o755)
+    return packages.of_debian(system, NAMES[system], NAMES[system])
 
 
 def path_of(system, place, folder):
@@ -112,12 +111,7 @@ class Slurm(System):
 
 @contextlib.contextmanager
 def slurm(folder, env):
-    place = place_of("slurm")
-    if place is None:
-        yield None
-        return
-    for name in ("state", "spool", "munge"):
-        (folder / name).mkdir(mode=0o755)
+    place = unpacked("slurm", folder, "state", "spool", "munge")
     (folder / "munge" / "key").write_bytes(os.urandom(128))
     (folder / "munge" / "key").chmod(0o600)
     (plugins,) = place.glob("usr/lib/*/slurm-wlm")
@@ -208,12 +202,7 @@ class Condor(System):
 
 @contextlib.contextmanager
 def condor(folder, env):
-    place = place_of("condor")
-    if place is None:
-        yield None
-        return
-    for name in ("log", "spool", "execute", "lock", "home"):
-        (folder / name).mkdir(mode=0o755)
+    place = unpacked("condor", folder, "log", "spool", "execute", "lock", "home")
     (folder / "condor_config").write_text(CONDOR.format(place=place, folder=folder, cores=CORES, memory=MEMORY_MB))
     env = env | {"CONDOR_CONFIG": str(folder / "condor_config"), "PATH": f"{path_of('condor', place, folder)}:{env['PATH']}"}
     with daemons(folder, env) as start:

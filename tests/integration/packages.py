@@ -9,8 +9,11 @@ import signal
 import subprocess
 
 import jobs
+import pytest
 
 BUILD = jobs.ROOT / "build"
+KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+WITHOUT = "Debian's packages are not available here"
 
 
 @contextlib.contextmanager
@@ -54,9 +57,6 @@ def download(place, packages):
 def unpacked(folder, *packages):
     """build/FOLDER with the files of these packages, unpacked in this order."""
     return made_once(folder, lambda place: download(place, packages))
-
-
-KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def mirror():
@@ -116,3 +116,16 @@ def of_release(release, place, wanted, linked):
     for folder in ("lists", "archives"):
         shutil.rmtree(place / folder)
     return True
+
+
+def of_debian(name, wanted, linked=()):
+    """build/debian/NAME with these packages of Debian's stable release, as of_release() has them; skips the test without them."""
+    return made_or_skip(name, lambda place: of_release("trixie", place, wanted, linked))
+
+
+def made_or_skip(name, make):
+    """build/debian/NAME, made from Debian's packages; skips the test if this machine cannot have them."""
+    place = made_once(f"debian/{name}", make)
+    if place is None:
+        pytest.skip(WITHOUT)
+    return place

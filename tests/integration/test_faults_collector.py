@@ -11,10 +11,11 @@ import browser
 import cluster
 import disks
 import faults
+import host
 import jobs
 import pytest
 import swarms
-from disks import namespaces, recovered, run_tasks, status, stuck
+from disks import recovered, run_tasks, status, stuck
 from distributed import Client, span
 
 
@@ -182,7 +183,7 @@ def collect_once(procs, prefix, directory):
 
 def test_read_only_folder(small):
     script = f'mount --bind "{small.directory}" "{small.directory}"; mount -o remount,ro,bind "{small.directory}"; exec "$@"'
-    line = collect_once(small, [*namespaces(), "sh", "-ec", script, "sh"], small.directory / "new")
+    line = collect_once(small, [*host.namespaces("-m"), "sh", "-ec", script, "sh"], small.directory / "new")
     assert "read-only file system" in line and str(small.directory / "new") in line
 
 

@@ -11,6 +11,7 @@ import subprocess
 import browser
 import cluster
 import disks
+import host
 import jobs
 import pytest
 from disks import flows, recovered, run_tasks, spooled, status, stuck, tiny_tasks
@@ -63,7 +64,7 @@ class RealDisk(disks.SmallDisk):
 
 def needs_loop_devices(tmp_path_factory):
     script = IMAGE.format(tmp_path_factory.mktemp("try") / "image", "first", "/mnt")
-    if subprocess.run([*disks.namespaces(), "sh", "-c", script], capture_output=True).returncode:
+    if subprocess.run([*host.namespaces("-m"), "sh", "-c", script], capture_output=True).returncode:
         pytest.skip("no loop devices of our own on this machine")
 
 

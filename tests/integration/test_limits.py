@@ -17,6 +17,7 @@ import zlib
 from pathlib import Path
 
 import cluster
+import host
 import jobs
 import pytest
 from distributed import Client, span
@@ -230,17 +231,9 @@ def limits(*options):
     return lambda _, env: ["prlimit", *options, *words_of(env)]
 
 
-def namespaces(*kinds):
-    """The unshare command for these namespaces; skips the test if this machine does not allow them."""
-    words = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), *kinds]
-    if subprocess.run([*words, "true"], capture_output=True).returncode:
-        pytest.skip("no namespaces of our own on this machine")
-    return words
-
-
 def mounted(script):
     """The worker with separate mounts, made by this shell script."""
-    words = namespaces("-m")
+    words = host.namespaces("-m")
     return lambda _, env: [*words, "sh", "-ec", script + '\nexec "$@"', "sh", *words_of(env)]
 
 
@@ -350,7 +343,7 @@ def nobody(place, homes):
     if os.geteuid() == 0:
         for path in (home, *home.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
-        words = namespaces("-m")
+        words = host.namespaces("-m")
         become = [*words, "sh", "-ec", opened_script(home / "hold") + f'\ncd {home}; exec "$@"', "sh",
                   "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     yield become, env, home
@@ -411,7 +404,7 @@ def test_without_nanny(place):
 
 
 def first_process(_, env):
-    return [*namespaces("-p", "-f", "--mount-proc"), *words_of(env)]
+    return [*host.namespaces("-p", "-f", "--mount-proc"), *words_of(env)]
 
 
 def test_worker_is_process_one(place):

@@ -1,18 +1,16 @@
 """Run.to_otlp() of a real run, parsed with OpenTelemetry's own definition of its messages: each field exists there; and sent to a
 real OpenTelemetry Collector, which sends on what it received."""
 
-import contextlib
-import http.server
 import json
 import subprocess
 import sys
-import threading
 
 import cluster
 import jobs
 import otel_collector
 import pytest
 import venvs
+from otlp_receiver import Receiver
 
 sys.path.insert(0, str(cluster.ROOT / "python"))
 
@@ -69,29 +67,6 @@ def test_messages_of_opentelemetry(shared, tmp_path):
     assert root["ns"] == pytest.approx((report["run_info"]["stop"] - report["run_info"]["start"]) * 1e9, abs=600)
 
 
-@contextlib.contextmanager
-def receiver():
-    """(its port, the bodies of requests that it receives)"""
-    bodies = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1], bodies
-        server.shutdown()
-
-
 LONG = {"intValue", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano"}
 
 
@@ -117,7 +92,7 @@ def test_a_real_collector(shared, tmp_path):
     report = shared.settled(lambda r: jobs.tasks_of(r, "otlp-real"))
     run = crema.run.Run(report)
     written = run.to_otlp(tmp_path / "run.otlp")
-    with receiver() as (port, bodies), otel_collector.Collector(tmp_path, port) as collector:
-        sent = run.to_otlp(f"http://127.0.0.1:{collector.port}")
+    with Receiver() as receiver, otel_collector.running(tmp_path, receiver.url) as url:
+        sent = run.to_otlp(url)
     assert sent == written and sent["spans"] == len(report["tasks"]) + 1 and sent["left_out"] == 0
-    assert said(bodies) == said([json.loads(line) for line in (tmp_path / "run.otlp").read_text().splitlines()])
+    assert said(receiver.taken) == said([json.loads(line) for line in (tmp_path / "run.otlp").read_text().splitlines()])

@@ -11,6 +11,7 @@ import sys
 import time
 
 import cluster
+import host
 import jobs
 import pytest
 from distributed import Client, LocalCluster
@@ -195,9 +196,7 @@ def test_waits_for_the_last_records(new_cluster, tmp_path):
 
 def test_first_process_of_a_container(tmp_path):
     """Orphans, as agents are, become its children; a worker in that place is not measured, and the kernel kills all others when it ends."""
-    own = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "--pid", "--fork", "--mount-proc", "--kill-child"]
-    if subprocess.run([*own, "true"], capture_output=True).returncode:
-        pytest.skip("no namespaces of our own on this machine")
+    own = host.namespaces("--pid", "--fork", "--mount-proc", "--kill-child")
     (tmp_path / "analysis.py").write_text(SCRIPT)
     done = subprocess.run([*own, CREMA, "run", "--", sys.executable, tmp_path / "analysis.py", "1"], env=environment(tmp_path), capture_output=True,
                           text=True, stdin=subprocess.DEVNULL, timeout=180)
