@@ -297,9 +297,10 @@ class Measurement:
     def __repr__(self):
         if self.t_end is None:
             return "<crema measurement: the with block has not ended>"
-        if self._json is None:
-            return f"<crema measurement: {self.warning or 'the records have not been read yet'}>"
-        return f"<crema measurement of {self.t_end - self.t_start:.4g} s: {Run(self._json)!r}>"
+        try:
+            return f"<crema measurement of {self.t_end - self.t_start:.4g} s: {self.run!r}>"
+        except CremaError as error:
+            return f"<crema measurement: {error}>"
 
     def _repr_html_(self):
         """A notebook shows the run; None makes it show repr()."""

@@ -17,6 +17,7 @@ DOCS = cluster.ROOT / "docs"
 RUN = """
 import sys, nbformat, nbclient
 notebook = nbformat.read(sys.argv[1], 4)
+notebook.cells.insert(-1, nbformat.v4.new_code_cell("print(m.t_end - m.t_start, m.start_time)  # the block"))
 try:
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}}).execute()
 finally:
@@ -33,8 +34,8 @@ def env(homes, tmp_path):
             "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTER_RUNTIME_DIR": str(tmp_path / "jupyter")}
 
 
-def last_run(env):
-    done = subprocess.run([cluster.BUILD / "crema", "report", "--json", "-"], env=env, capture_output=True, text=True, check=True)
+def last_run(env, *options):
+    done = subprocess.run([cluster.BUILD / "crema", "report", "--json", "-", *options], env=env, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 
 
@@ -47,7 +48,8 @@ def test_notebook(env, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     cells = [c for c in json.loads((tmp_path / "done.ipynb").read_text())["cells"] if c["cell_type"] == "code"]
     outputs = {"".join(c["source"]).splitlines()[-1]: [o.get("data", {"text": "".join(o.get("text", ""))}) for o in c["outputs"]] for c in cells}
-    found = last_run(env)
+    wall, start = "".join(o["text"] for o in outputs["print(m.t_end - m.t_start, m.start_time)  # the block"]).split()
+    found = last_run(env, "--client-wall", wall, "--client-start", start)
 
     (said,) = outputs["output"]
     events, jets = map(int, re.findall(r"\d+", "".join(said["text/plain"])))
@@ -59,7 +61,9 @@ def test_notebook(env, tmp_path):
     card = "".join(shown["text/html"])
     assert found["run"] in card and "<iframe" in card and found["run"] in "".join(shown["text/plain"])
     (listed,) = outputs["m.findings"]
-    # What happened after the run changes nothing; notes can give way to those about the client's time.
+    assert f", {len(re.findall('^[A-Z]+: ', ''.join(listed['text/plain']), re.M))} finding" in "".join(shown["text/plain"]), shown["text/plain"]
+    # The report of the same block says the same: what happened after it changes nothing. Notes can give way to those about
+    # the client's time, which the notebook recorded.
     missing = [f["sentence"] for f in found["findings"] if f["severity"] != "note" and f["sentence"] not in "".join(listed["text/plain"])]
     assert not missing and found["findings"], listed["text/plain"]
     (picture,) = [o["image/png"] for o in outputs["m.plot();"] if "image/png" in o]  # matplotlib may print that it builds its font cache
