@@ -106,38 +106,44 @@ static ssize_t resync_tail(struct framefile_reader *r, struct frame *f)
 	return 0;
 }
 
-/* The format in a file's header; 0: none. */
-static uint64_t format_of(const struct frame *f)
+/* The format in a file's header; 0: none. -ENOMEM is not about the file. */
+static int format_of(const struct frame *f, uint64_t *format)
 {
 	struct buf scratch = BUF_INIT;
 	const unsigned char *raw;
 	struct unpack u;
-	uint64_t format = 0;
+	int rc = frame_payload(f, &scratch, &raw);
 
-	if (frame_payload(f, &scratch, &raw) == 0 && unpack_open(&u, raw, f->head.raw_bytes) == 0) {
-		format = get_u64(&u.root, "format", 0);
+	*format = 0;
+	if (!rc)
+		rc = unpack_open(&u, raw, f->head.raw_bytes);
+	if (!rc) {
+		*format = get_u64(&u.root, "format", 0);
 		unpack_release(&u);
 	}
 	buf_release(&scratch);
-	return format;
+	return rc == -ENOMEM ? rc : 0;
 }
 
-/* 1: f is a frame to return, 0: it was a file header. */
+/* 1: f is a frame to return, 0: it was a file header; -ENOMEM: to be tried again. */
 static int accept_frame(struct framefile_reader *r, struct frame *f, size_t used)
 {
-	bool first = r->offset + r->at == 0;
+	uint64_t format;
+	int rc;
 
-	r->at += used;
 	if (f->head.type != CREMA_FRAME_FILE_HEADER) {
+		r->at += used;
 		r->stats.frames++;
 		return 1;
 	}
-	if (first) {
-		uint64_t format = format_of(f);
-
+	if (r->offset + r->at == 0) {
+		rc = format_of(f, &format);
+		if (rc)
+			return rc;
 		r->stats.no_header = format == 0 || format < CREMA_FILE_FORMAT;
 		r->stats.newer = r->ended = format > CREMA_FILE_FORMAT;
 	}
+	r->at += used;
 	return 0;
 }
 
@@ -165,8 +171,10 @@ int framefile_next(struct framefile_reader *r, struct frame *f)
 			}
 		}
 		if (used > 0) {
-			if (accept_frame(r, f, (size_t)used))
-				return 1;
+			int rc = accept_frame(r, f, (size_t)used);
+
+			if (rc)
+				return rc;
 			continue;
 		}
 		if (used == -EPROTONOSUPPORT)

@@ -43,10 +43,10 @@ void grid_columns(struct grid *g, const char *first, ...)
 
 void grid_text(struct grid *g, const char *text)
 {
-	struct grid_cell *at = ARRAY_NEW(&g->cells);
 	char *copy = strdup(text ? text : "unknown");
+	struct grid_cell *at = copy ? ARRAY_NEW(&g->cells) : NULL;
 
-	if (!at || !copy) {
+	if (!at) {
 		g->sink->error = -ENOMEM;
 		free(copy);
 		return;

@@ -82,6 +82,13 @@ static void name_record(struct record *r, const struct crema_frame_header *head,
 		 head->stream, rest);
 }
 
+/* 0 for a frame that cannot be read, which is counted; other errors are not about the frame. */
+static int damaged(struct follow *f, int rc)
+{
+	f->damaged += rc == -EBADMSG;
+	return rc == -EBADMSG ? 0 : rc;
+}
+
 /* Each segment repeats hellos: only one with new content is a record. */
 static int take_hello(struct follow *f, const struct frame *frame, const unsigned char *raw)
 {
@@ -89,6 +96,7 @@ static int take_hello(struct follow *f, const struct frame *frame, const unsigne
 	uint64_t hash = hash_bytes(7, raw, frame->head.raw_bytes) | 1;
 	struct record r = {.at = place_of(f), .worker = frame->head.worker};
 	char rest[40];
+	int rc;
 
 	if (!s)
 		return -ENOMEM;
@@ -100,10 +108,10 @@ static int take_hello(struct follow *f, const struct frame *frame, const unsigne
 	s->hello = 0;
 	if (buf_add(&s->hello_bytes, raw, frame->head.raw_bytes))
 		return -ENOMEM;
-	if (unpack_open(&s->hello_map, s->hello_bytes.data, s->hello_bytes.len)) {
+	rc = unpack_open(&s->hello_map, s->hello_bytes.data, s->hello_bytes.len);
+	if (rc) {
 		memset(&s->hello_map, 0, sizeof(s->hello_map));
-		f->damaged++;
-		return 0;
+		return damaged(f, rc);
 	}
 	s->hello = hash;
 	if (is_there(f, &r.at))
@@ -121,10 +129,9 @@ static int take_note(struct follow *f, const struct frame *frame, const unsigned
 	struct unpack map;
 	int rc;
 
-	if (unpack_open(&map, raw, frame->head.raw_bytes)) {
-		f->damaged++;
-		return 0;
-	}
+	rc = unpack_open(&map, raw, frame->head.raw_bytes);
+	if (rc)
+		return damaged(f, rc);
 	snprintf(r.id, sizeof(r.id), "note-%" PRIu64 "-%" PRIu64, r.at.segment_ns, r.at.frame);
 	r.message = &map.root;
 	rc = give(f, &r);
@@ -187,9 +194,8 @@ static int take_frame(struct follow *f, const struct frame *frame)
 		return -ENOMEM;
 	if (!s || !known) {
 		rc = frame_payload(frame, &f->scratch, &raw);
-		f->damaged += rc == -EBADMSG;
 		if (rc)
-			return rc == -EBADMSG ? 0 : rc;
+			return damaged(f, rc);
 		rc = s				       ? take_data(f, head, raw, s)
 		     : head->type == CREMA_FRAME_HELLO ? take_hello(f, frame, raw)
 						       : take_note(f, frame, raw);

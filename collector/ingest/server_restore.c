@@ -52,13 +52,23 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 	}
 }
 
-static void restore_hello(struct server *server, const struct frame *frame)
+/* 0: map has the frame's payload. An error that is not about the frame is noted. */
+static int open_map(struct server *server, const struct frame *frame, struct unpack *map)
 {
 	const unsigned char *raw;
+	int err = frame_payload(frame, &server->scratch, &raw);
+
+	if (!err)
+		err = unpack_open(map, raw, frame->head.raw_bytes);
+	server->no_memory = server->no_memory || err == -ENOMEM;
+	return err;
+}
+
+static void restore_hello(struct server *server, const struct frame *frame)
+{
 	struct unpack map;
 
-	if (!server->config.live || frame_payload(frame, &server->scratch, &raw) ||
-	    unpack_open(&map, raw, frame->head.raw_bytes))
+	if (!server->config.live || open_map(server, frame, &map))
 		return;
 	if (live_hello(server->config.live, frame->head.worker, frame->head.stream, &map.root))
 		server->no_memory = true;
@@ -112,10 +122,9 @@ static void restore_dropped(struct server *server, const struct frame *frame)
 {
 	const struct crema_frame_header *head = &frame->head;
 	struct live *live = server->config.live;
-	const unsigned char *raw;
 	struct unpack map;
 
-	if (frame_payload(frame, &server->scratch, &raw) || unpack_open(&map, raw, head->raw_bytes))
+	if (open_map(server, frame, &map))
 		return;
 	if (head->type == CREMA_FRAME_DROPPED && live)
 		live_take_sums(live, get(&map.root, "sums"));

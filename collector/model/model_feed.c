@@ -383,8 +383,10 @@ int model_feed(void *model, const struct crema_frame_header *head, const unsigne
 	m->frames++;
 	if (!is_known(head))
 		return 0;
-	if (!raw_bytes ||
-	    (messages ? unpack_check(raw, raw_bytes) : unpack_open(&u, raw, raw_bytes))) {
+	rc = messages ? unpack_check(raw, raw_bytes) : unpack_open(&u, raw, raw_bytes);
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc || !raw_bytes) {
 		m->records_bad++;
 		return 0;
 	}

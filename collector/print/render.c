@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <malloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,8 +267,21 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 	return 0;
 }
 
+/* jansson reports a text that it had no memory for like one that is not JSON. */
+static atomic_uint json_refused;
+
+static void *json_memory(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p)
+		json_refused++;
+	return p;
+}
+
 int report_render(const struct report_request *req, struct buf *out)
 {
+	unsigned int refused = json_refused;
 	struct model m;
 	struct runs runs;
 	struct report_list list = {0};
@@ -280,6 +295,7 @@ int report_render(const struct report_request *req, struct buf *out)
 		memset(req->notice, 0, sizeof(*req->notice));
 	/* Returns large temporary arrays to the system: else the peak is the sum of them. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	json_set_alloc_funcs(json_memory, free);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
 	rc = read_runs(req, &m, &runs, &list, &run);
@@ -295,6 +311,8 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = no_run(out, &m, dirs);
 	else
 		rc = req->list ? render_list(req, &list, &m, out) : render(req, run, &m, out);
+	if (json_refused != refused)
+		rc = report_fail(out, -ENOMEM, "cannot read '%s': %s", dirs, log_error(-ENOMEM));
 	free(list.v);
 	runs_release(&runs);
 	model_release(&m);

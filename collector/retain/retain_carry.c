@@ -47,8 +47,11 @@ static void take_totals(struct carried *c, const uint8_t *p, size_t n)
 {
 	uint64_t boot_ns = 0;
 	struct unpack u;
+	int rc = unpack_open(&u, p, n);
 
-	if (unpack_open(&u, p, n))
+	if (rc == -ENOMEM)
+		c->totals.error = rc;
+	if (rc)
 		return;
 	if (u.root.type == MSGPACK_OBJECT_ARRAY && u.root.via.array.size > 1)
 		boot_ns = get_u64(&u.root.via.array.ptr[1], "boot_ns", 0);
@@ -64,8 +67,11 @@ static void take_module(struct carry *carry, const uint8_t *p, size_t n)
 {
 	size_t before = carry->m.module_table.n;
 	struct unpack u;
+	int rc = unpack_open(&u, p, n);
 
-	if (unpack_open(&u, p, n))
+	if (rc == -ENOMEM)
+		carry->modules.error = rc;
+	if (rc)
 		return;
 	if (u.root.via.array.size > 1 && model_feed_module(&carry->m, &u.root.via.array.ptr[1]))
 		carry->modules.error = -ENOMEM;

@@ -31,15 +31,11 @@ static uint64_t take_streams(struct watch *w, const uint8_t *worker, const msgpa
 
 static void take_carry(struct watch *w, struct watch_journal *j, const struct frame *frame)
 {
-	const unsigned char *raw;
 	struct unpack map;
 	uint64_t fresh;
 
-	if (frame_payload(frame, &w->scratch, &raw) ||
-	    unpack_open(&map, raw, frame->head.raw_bytes)) {
-		j->damaged++;
+	if (watch_open(w, j, frame, &map))
 		return;
-	}
 	fresh = take_streams(w, frame->head.worker, get(&map.root, "streams"));
 	if (j->read)
 		j->missed += fresh;

@@ -73,20 +73,30 @@ uint64_t watch_add(struct watch *w, const uint8_t *worker, uint64_t stream, uint
 	return s->records.bytes - before;
 }
 
+int watch_open(struct watch *w, struct watch_journal *j, const struct frame *frame,
+	       struct unpack *map)
+{
+	const unsigned char *raw;
+	int err = frame_payload(frame, &w->scratch, &raw);
+
+	if (!err)
+		err = unpack_open(map, raw, frame->head.raw_bytes);
+	w->no_memory = w->no_memory || err == -ENOMEM;
+	j->damaged += err == -EBADMSG;
+	return err;
+}
+
 static void feed_hello(struct watch *w, struct watch_journal *j, const struct frame *frame)
 {
 	const struct crema_frame_header *head = &frame->head;
 	struct watch_stream *s = stream_of(w, head->worker, head->stream);
 	struct live_fields fields;
-	const unsigned char *raw;
 	struct unpack map;
 
 	if (!s)
 		return;
-	if (frame_payload(frame, &w->scratch, &raw) || unpack_open(&map, raw, head->raw_bytes)) {
-		j->damaged++;
+	if (watch_open(w, j, frame, &map))
 		return;
-	}
 	live_hello_fields(&fields, &map.root);
 	if (fields.set)
 		s->fields = fields;

@@ -59,6 +59,9 @@ void watch_feed(struct watch *w, struct watch_journal *j, const struct frame *fr
 /* A stream's numbers [from, to) were dropped: how many of them no journal had. */
 uint64_t watch_add(struct watch *w, const uint8_t *worker, uint64_t stream, uint64_t from,
 		   uint64_t to);
+/* Unpacks a frame's map: 0, or an error, which is noted. */
+int watch_open(struct watch *w, struct watch_journal *j, const struct frame *frame,
+	       struct unpack *map);
 /* Feeds a frame of totals, from the file of dropped runs. */
 void watch_feed_carried(struct watch *w, struct watch_journal *j, const struct frame *frame);
 /* Reads that file if it has changed. */

@@ -83,13 +83,14 @@ static int here_teardown(void **state)
 	return 0;
 }
 
-/* Waits until the other thread is in the kernel. */
+/* Waits until the other thread is in the kernel: 10 s at most. */
 static void wait_for_other(struct here *h)
 {
 	char text[256];
 	long number = -1;
 
-	while (!__atomic_load_n(&h->tid, __ATOMIC_ACQUIRE) || number != SYS_read) {
+	for (int i = 0; !__atomic_load_n(&h->tid, __ATOMIC_ACQUIRE) || number != SYS_read; i++) {
+		assert_true(i < 10000);
 		usleep(1000);
 		if (!__atomic_load_n(&h->tid, __ATOMIC_ACQUIRE))
 			continue;
