@@ -5,14 +5,17 @@
  * The texts are written from the formats, not recorded: fs/nfs/super.c and net/sunrpc/stats.c of
  * Linux (statvers 1.0, and 1.1 since 2.6.32), fs/proc_namespace.c for the first line; Lustre's
  * obdclass/lprocfs_status.c (snapshot_time "secs.usecs" up to 2.10, "secs.nsecs" later, with
- * start_time and elapsed_time since 2.15; with and without the sum of squares).
+ * start_time and elapsed_time since 2.15; with and without the sum of squares). Recorded files are
+ * read from the folders in CREMA_RECORDED_MOUNTS (tests/integration/test_mounts_recorded.py).
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,12 +194,38 @@ static void test_files(void **state)
 	assert_int_equal(nfs.error, 0);
 }
 
+/* Each folder is a /proc; its sums are printed. */
+static void test_recorded(void **state)
+{
+	const char *from = getenv("CREMA_RECORDED_MOUNTS");
+	struct mount_bytes nfs, lustre_bytes;
+	char path[PATH_MAX];
+	struct dirent *e;
+	DIR *dir;
+
+	(void)state;
+	if (!from)
+		return;
+	dir = opendir(from);
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", from, e->d_name);
+		mount_bytes_read(path, &nfs, &lustre_bytes);
+		print_message("recorded %s %d %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", e->d_name,
+			      nfs.error, nfs.mounts, nfs.read_bytes, nfs.server_read_bytes);
+	}
+	closedir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nfs),
 		cmocka_unit_test(test_lustre),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_recorded),
 	};
 
 	return cmocka_run_group_tests_name("mountstats", tests, NULL, NULL);
