@@ -152,6 +152,9 @@ struct fresh {
 };
 /* False: unknown. */
 bool fresh_workers(const struct report *r, struct fresh *f);
+/* CPU of the workers' child processes that ended from the run's beginning to its end, s; NAN:
+ * unknown. A worker's first totals can be later than the beginning: then those from its start. */
+double children_cpu_s(const struct report *r);
 
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \
 	enum verdict finding_##id(const struct report *r, struct draft *d);

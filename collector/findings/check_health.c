@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_health.c - what a run's numbers lack. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "collector/findings/check.h"
+#include "collector/metrics/metrics.h"
 
 static void say_missing(struct draft *d, const char *name, double n, const char *what)
 {
@@ -90,23 +92,20 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
 
 enum verdict finding_child_processes(const struct report *r, struct draft *d)
 {
-	double children, tasks;
+	double children = children_cpu_s(r), tasks;
 	bool known;
 
-	children = value_number(r->balance.children.cpu_seconds, &known);
-	if (!known)
+	if (isnan(children))
 		return draft_unknown(d, "children");
-	tasks = value_number(r->balance.tasks.cpu_seconds, &known);
+	tasks = value_number(metric_total_cpu_time_true_all(r->facts), &known);
 	if (!known)
-		return draft_unknown(d, "completeness: tasks");
+		return draft_unknown(d, "total_cpu_time_true_all");
 	if (children < d->check->second || children * 100 < tasks * d->check->first)
 		return CHECK_QUIET;
 	draft_evidence(d, "children_cpu_seconds", value_real(children), "s");
 	draft_evidence(d, "tasks_cpu_seconds", value_real(tasks), "s");
 	draft_sentence(
-		d,
-		"child processes of the workers used %s of CPU over the workers' lives; tasks "
-		"used %s",
+		d, "child processes of the workers used %s of CPU during the run; tasks used %s",
 		draft_human(d, value_real(children), AS_SECONDS),
 		draft_human(d, value_real(tasks), AS_SECONDS));
 	return draft_found(d, children / (children + tasks));

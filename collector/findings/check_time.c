@@ -476,13 +476,13 @@ enum verdict finding_unclassified(const struct report *r, struct draft *d)
 		return verdict;
 	draft_sentence(d, "%s of the tasks' time (%s) is not classified",
 		       draft_percent(d, s.percent), draft_human(d, s.seconds, AS_SECONDS));
-	programs = value_number(r->balance.children.cpu_seconds, &known);
-	if (known && programs >= 1 && programs * 10 >= s.s) {
+	programs = children_cpu_s(r);
+	if (programs >= 1 && programs * 10 >= s.s) {
 		draft_evidence(d, "children_cpu_seconds", value_real(programs), "s");
 		draft_sentence_more(
 			d,
-			"; programs that the workers started used %s of CPU over the workers' "
-			"lives, and waits for them in os.system() do not appear in any call",
+			"; programs that the workers started used %s of CPU during the run, and "
+			"waits for them in os.system() do not appear in any call",
 			draft_human(d, value_real(programs), AS_SECONDS));
 		draft_advise(d, "%s", FEWER_PROGRAMS);
 		draft_severity(d, FINDING_WARNING);

@@ -66,6 +66,7 @@ static void fill(struct history_point *p, const struct totals *t)
 		value_minus(t->seen.cpu_ns, value_plus(own_ns(&t->tasks, CREMA_T_cpu),
 						       pool_ns(&t->tasks, CREMA_T_cpu)));
 	p->outside_import_bytes = count_of(&t->unattributed, CREMA_C_import_read_bytes);
+	p->children_cpu_ns = t->children.cpu_ns;
 }
 
 static int by_time(const void *pa, const void *pb)

@@ -49,6 +49,7 @@ struct history_point {
 	uint32_t known;	      /* bit HISTORY_x */
 	uint64_t v[HISTORY_SERIES];
 	struct value outside_cpu_ns, outside_import_bytes; /* of threads without a task */
+	struct value children_cpu_ns;			   /* of child processes that have ended */
 };
 
 struct history {

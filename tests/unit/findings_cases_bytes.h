@@ -332,14 +332,14 @@ static bool case_remote_amplification(struct fixture *fx, int side)
 }
 
 /* Totals of a worker: bytes received for tasks and otherwise, CPU of tasks and of children. */
-static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t cpu_ms,
-		   uint64_t children_ms)
+static void totals_at(struct fixture *fx, uint64_t ms, uint64_t tasks, uint64_t rest,
+		      uint64_t cpu_ms, uint64_t children_ms)
 {
 	struct buf b = BUF_INIT;
 	msgpack_packer pk;
 
 	fx_begin(&pk, &b, CREMA_MSG_TOTALS, 6);
-	pack_kv_u64(&pk, "boot_ns", AT(5000));
+	pack_kv_u64(&pk, "boot_ns", AT(ms));
 	pack_kv_u64(&pk, "tasks_refused", 0);
 	pack_kv_u64(&pk, "records_refused", 0);
 	pack_text(&pk, "tasks");
@@ -354,6 +354,12 @@ static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t c
 	pack_map(&pk, 1);
 	pack_kv_u64(&pk, "cpu_ns", children_ms * 1000000);
 	fx_end(fx, 1, &b);
+}
+
+static void totals(struct fixture *fx, uint64_t tasks, uint64_t rest, uint64_t cpu_ms,
+		   uint64_t children_ms)
+{
+	totals_at(fx, 5000, tasks, rest, cpu_ms, children_ms);
 }
 
 static bool case_unattributed_network(struct fixture *fx, int side)

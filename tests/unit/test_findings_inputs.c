@@ -385,6 +385,14 @@ static void programs(struct fixture *fx, uint64_t children_ms)
 	totals(fx, 0, 0, 28000, children_ms);
 }
 
+/* The programs of an earlier run are not why this one waited. */
+static void earlier_programs(struct fixture *fx)
+{
+	programs(fx, 1200);
+	totals_at(fx, 0, 0, 0, 0, 1200);
+	totals_at(fx, 40000, 0, 0, 28000, 1200);
+}
+
 static void some_programs(struct fixture *fx)
 {
 	programs(fx, 1200);
@@ -521,9 +529,11 @@ static const struct input {
 	 "queued_seconds=2 s; task_wall_seconds=4 s; percent=50 %; runqueue_wait_seconds=1 s"},
 	{some_programs, "unclassified",
 	 "30 % of the tasks' time (12.00 s) is not classified; programs that the workers started "
-	 "used 1.200 s of CPU over the workers' lives",
+	 "used 1.200 s of CPU during the run",
 	 "unclassified_seconds=12 s; task_wall_seconds=40 s; percent=30 %; "
 	 "children_cpu_seconds=1.2 s"},
+	{earlier_programs, "unclassified", "30 % of the tasks' time (12.00 s) is not classified",
+	 "unclassified_seconds=12 s; task_wall_seconds=40 s; percent=30 %"},
 	{few_programs, "unclassified", "30 % of the tasks' time (12.00 s) is not classified",
 	 "unclassified_seconds=12 s; task_wall_seconds=40 s; percent=30 %"},
 	{computes, "cpu_bound", "; chunks computed 2.750 ms per event outside codecs",
