@@ -37,6 +37,6 @@ def test_step(step, tmp_path):
     said = re.search(rf"^\| {step} \|.*\| ([\d.]+) MB \|$", TEXT, re.M)[1]
     (decompressed,) = [c["out_bytes"] for c in found["codecs"] if c["codec"] == codec]
     assert decompressed == pytest.approx(float(said) * 1e6, abs=0.05e6)
-    findings = {f["id"] for f in found["findings"]}
+    findings = {f["id"] for f in found["findings"] + found["findings_left_out"]}  # of a busy machine, others are shown
     assert ("gil_wait" in findings) == (threads == 4)
     assert ("baskets_reread" in findings) == (chunks == 40)
