@@ -152,8 +152,8 @@ struct fresh {
 };
 /* False: unknown. */
 bool fresh_workers(const struct report *r, struct fresh *f);
-/* CPU of the workers' child processes that ended from the run's beginning to its end, s; NAN:
- * unknown. A worker's first totals can be later than the beginning: then those from its start. */
+/* CPU of the workers' child processes that ended during the run, s; NAN: unknown. At least: those
+ * of the time before a worker's first totals in the run, about a second, are left out. */
 double children_cpu_s(const struct report *r);
 
 #define FINDING(id, severity, first, second, looks_at, when, advice)                               \

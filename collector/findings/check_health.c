@@ -105,7 +105,9 @@ enum verdict finding_child_processes(const struct report *r, struct draft *d)
 	draft_evidence(d, "children_cpu_seconds", value_real(children), "s");
 	draft_evidence(d, "tasks_cpu_seconds", value_real(tasks), "s");
 	draft_sentence(
-		d, "child processes of the workers used %s of CPU during the run; tasks used %s",
+		d,
+		"child processes of the workers used at least %s of CPU during the run; tasks used "
+		"%s",
 		draft_human(d, value_real(children), AS_SECONDS),
 		draft_human(d, value_real(tasks), AS_SECONDS));
 	return draft_found(d, children / (children + tasks));

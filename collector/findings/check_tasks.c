@@ -263,24 +263,17 @@ static bool is_complete(const struct history_point *p)
 	       tasks_cpu_ns(p).type != VALUE_NULL;
 }
 
-static bool has_children(const struct history_point *p)
-{
-	return p->children_cpu_ns.type != VALUE_NULL;
-}
-
 /* The worker's totals when the run had ended, and those of `earlier_s` before it began: what an
- * idle worker uses is not of the run. NULL: none that are `usable`. */
+ * idle worker uses is not of the run. NULL: no totals. */
 static const struct history_point *around_run(const struct run *run, const struct worker *w,
-					      double earlier_s,
-					      bool (*usable)(const struct history_point *),
-					      const struct history_point **before)
+					      double earlier_s, const struct history_point **before)
 {
 	const struct history_point *after = NULL, *p = w->history.v;
 	double taken = 0;
 
 	*before = NULL;
 	for (; p < w->history.v + w->history.n && !(after && taken >= run->stop); p++) {
-		if (!usable(p))
+		if (!is_complete(p))
 			continue;
 		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
 		if (taken <= run->start - earlier_s)
@@ -304,7 +297,7 @@ static double outside_cpu_s(const struct report *r)
 	double sum = 0;
 
 	for (size_t i = 0; i < r->run->workers.n; i++) {
-		after = around_run(r->run, r->run->workers.v[i], 0, is_complete, &before);
+		after = around_run(r->run, r->run->workers.v[i], 0, &before);
 		if (!after || !before)
 			return (double)NAN;
 		sum += grown(before->outside_cpu_ns, after->outside_cpu_ns) / 1e9;
@@ -312,19 +305,34 @@ static double outside_cpu_s(const struct report *r)
 	return sum;
 }
 
+/* Of one worker. What ended before its first totals in the run may be of an earlier run. */
+static double children_of(const struct run *run, const struct worker *w)
+{
+	const struct history_point *first = NULL, *last = NULL, *p = w->history.v;
+	bool any = false;
+	double taken = 0;
+
+	for (; p < w->history.v + w->history.n && taken < run->stop; p++) {
+		if (p->children_cpu_ns.type == VALUE_NULL)
+			continue;
+		any = true;
+		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+		if (taken < run->start)
+			continue;
+		first = first ? first : p;
+		last = p;
+	}
+	if (!first)
+		return any ? 0 : (double)NAN;
+	return grown(first->children_cpu_ns, last->children_cpu_ns) / 1e9;
+}
+
 double children_cpu_s(const struct report *r)
 {
-	const struct history_point *after, *before;
 	double sum = 0;
 
-	for (size_t i = 0; i < r->run->workers.n; i++) {
-		after = around_run(r->run, r->run->workers.v[i], 0, has_children, &before);
-		if (!after)
-			return (double)NAN;
-		sum += grown(before ? before->children_cpu_ns : value_uint(0),
-			     after->children_cpu_ns) /
-		       1e9;
-	}
+	for (size_t i = 0; i < r->run->workers.n; i++)
+		sum += children_of(r->run, r->run->workers.v[i]);
 	return sum;
 }
 
@@ -378,7 +386,7 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 	for (i = 0; i < r->run->workers.n; i++) {
 		const struct worker *w = r->run->workers.v[i];
 
-		after = around_run(r->run, w, FRESH_SECONDS, is_complete, &before);
+		after = around_run(r->run, w, FRESH_SECONDS, &before);
 		before = before ? before : &start;
 		if (after)
 			imports = grown(before->outside_import_bytes, after->outside_import_bytes);

@@ -481,8 +481,8 @@ enum verdict finding_unclassified(const struct report *r, struct draft *d)
 		draft_evidence(d, "children_cpu_seconds", value_real(programs), "s");
 		draft_sentence_more(
 			d,
-			"; programs that the workers started used %s of CPU during the run, and "
-			"waits for them in os.system() do not appear in any call",
+			"; programs that the workers started used at least %s of CPU during the "
+			"run, and waits for them in os.system() do not appear in any call",
 			draft_human(d, value_real(programs), AS_SECONDS));
 		draft_advise(d, "%s", FEWER_PROGRAMS);
 		draft_severity(d, FINDING_WARNING);

@@ -410,8 +410,10 @@ static bool case_child_processes(struct fixture *fx, int side)
 	fx_hello(fx, 1, "{}");
 	SET_OWN(&r, cpu, side == BELOW ? 5001 : side == BELOW_SECOND ? 1000 : 5000);
 	fx_task(fx, 1, &r);
-	if (side != UNKNOWN)
-		totals(fx, 0, 0, 0, side == BELOW_SECOND ? 999 : 1000);
+	if (side == UNKNOWN)
+		return true;
+	totals_at(fx, 0, 0, 0, 0, 0);
+	totals(fx, 0, 0, 0, side == BELOW_SECOND ? 999 : 1000);
 	return true;
 }
 

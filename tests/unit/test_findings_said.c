@@ -278,7 +278,8 @@ static const struct said {
 	 "used 2.000 s",
 	 "outside_cpu_seconds=1 s; tasks_cpu_seconds=2 s"},
 	{"child_processes", 1.0 / 6, "children",
-	 "child processes of the workers used 1.000 s of CPU during the run; tasks used 5.000 s",
+	 "child processes of the workers used at least 1.000 s of CPU during the run; tasks used "
+	 "5.000 s",
 	 "children_cpu_seconds=1 s; tasks_cpu_seconds=5 s"},
 };
 
