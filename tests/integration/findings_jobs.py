@@ -81,10 +81,11 @@ def share_one_core(seconds):
 
 def stop_for(seconds):
     """Stops the whole process, as a debugger or a freezer does."""
-    code = "kill -STOP $0; sleep $1; kill -CONT $0"
-    child = subprocess.Popen(["sh", "-c", code, str(os.getpid()), str(seconds)])
-    while child.poll() is None:
+    code = "sleep 0.2; kill -STOP $0; sleep $1; kill -CONT $0"
+    child, end = subprocess.Popen(["sh", "-c", code, str(os.getpid()), str(seconds)]), time.monotonic() + seconds + 0.2
+    while time.monotonic() < end:  # it is stopped in no call
         pass
+    child.wait()
 
 
 def unpack_lzma(seconds):

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 import cluster
@@ -263,6 +264,7 @@ def late_and_silent(made):
     with span("late") as made.spans["late"]:
         go = procs.directory / "workers-are-there"
         slow = client.submit(work.rest_until, str(go), 2.5, pure=False, key=jobs.unique("late"))
+        time.sleep(2)  # more than half of the run, however fast workers start
         for _ in range(2):
             procs.start_worker()
         client.wait_for_workers(3, timeout=120)
