@@ -39,7 +39,7 @@ def crema(command, journal, memory, *options):
 def check_text(text, tasks):
     """Every 1,000th attempt fails and is retried."""
     failed = tasks // FAIL_EVERY
-    assert f"  {tasks:,} tasks measured, {failed} attempts failed or repeated; " in text
+    assert f"{tasks} of {tasks + failed} attempts at tasks counted, {failed} wasted" in text
 
 
 def make(maker, directory, *args):
@@ -179,10 +179,10 @@ def test_the_page_of_a_million_tasks(million, tmp_path):
 
 
 @pytest.mark.matrix
-@pytest.mark.parametrize("options", [(), ("--json", "-"), ("--list",)], ids=["text", "json", "list"])
+@pytest.mark.parametrize("options", [("--full",), ("--json", "-"), ("--list",)], ids=["text", "json", "list"])
 def test_a_million_tasks(million, options):
     text = report(million, 500 * MIB, *options)
-    if not options:
+    if options == ("--full",):
         check_text(text, 1_000_000)
 
 
