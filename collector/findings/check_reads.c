@@ -312,18 +312,19 @@ enum verdict finding_wide_read(const struct report *r, struct draft *d)
 	return draft_found(d, used / size);
 }
 
-/* coffea compresses the processor with lz4 frames. If these are the smaller part, process()
- * decompresses other data. */
-static void advise_unpacked(const struct report *r, struct draft *d, double beside)
+/* coffea compresses the processor with lz4 frames. If other codecs made the larger part, process()
+ * decompresses other data. The codecs' rows can arrive after the tasks. */
+static void advise_unpacked(const struct report *r, struct draft *d, double beside, double baskets)
 {
-	double carried = 0;
+	double others = -baskets, out;
 	size_t i;
 
 	for (i = 0; i < r->codecs.n; i++) {
-		if (r->codecs.v[i].library && !strncmp(r->codecs.v[i].library, "lz4.frame", 9))
-			carried += value_number(r->codecs.v[i].decompress.out_bytes, NULL);
+		out = value_number(r->codecs.v[i].decompress.out_bytes, NULL);
+		if (!r->codecs.v[i].library || strncmp(r->codecs.v[i].library, "lz4.frame", 9))
+			others += out;
 	}
-	if (r->codecs.n && carried < beside / 2)
+	if (others > beside / 2)
 		draft_advise(d, "process() decompresses files or data: load them once per worker "
 				"(a function with @functools.cache), not in each chunk.");
 }
@@ -354,7 +355,7 @@ enum verdict finding_chunk_baggage(const struct report *r, struct draft *d)
 		       draft_percent(d, beside / out * 100),
 		       draft_human(d, value_real(beside / n), AS_BYTES),
 		       draft_human(d, value_real(n), AS_COUNT));
-	advise_unpacked(r, d, beside);
+	advise_unpacked(r, d, beside, out - beside);
 	draft_cost_least(d, cost_part(beside, out, d->costs->decompress));
 	return draft_found(d, beside / out);
 }
