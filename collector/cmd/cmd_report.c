@@ -215,7 +215,10 @@ static int write_report(const struct options *o, const char *dir)
 	if (!rc) {
 		status = say_notice(&notice);
 	} else {
-		log_line("%.*s", (int)why.len, (const char *)why.data);
+		if (why.len)
+			log_line("%.*s", (int)why.len, (const char *)why.data);
+		else /* there was no memory for the line either */
+			log_line("cannot read '%s': %s", dir, log_error(rc));
 		status = STATUS_FAILED;
 	}
 	buf_release(&why);
