@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bytes of NFS mounts in files that others recorded on their machines (kernels 3 to 4.18, NFS 3 to 4.2, TCP and RDMA): those with which
-Debian's Performance Co-Pilot tests itself. They have no mountinfo: mounts of one source are one file system here."""
+"""Bytes of NFS mounts in files that others recorded on their machines (NFS 3 to 4.2, TCP and RDMA; two are of 4.18 kernels, in which
+nothing was read): those with which Debian's Performance Co-Pilot tests itself. They have no mountinfo: mounts of one source are one
+file system here."""
 
 import re
 import subprocess
