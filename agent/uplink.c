@@ -206,7 +206,6 @@ static int on_map(struct uplink *u, const struct frame *f, const msgpack_object 
 static int take_frame(struct uplink *u, const struct frame *f, uint64_t now)
 {
 	struct buf scratch = BUF_INIT;
-	const unsigned char *raw;
 	struct unpack body;
 	int rc;
 
@@ -217,9 +216,7 @@ static int take_frame(struct uplink *u, const struct frame *f, uint64_t now)
 		u->source->acked(u->source->arg, f->head.first_seq);
 		return 0;
 	}
-	rc = frame_payload(f, &scratch, &raw);
-	if (!rc)
-		rc = unpack_open(&body, raw, f->head.raw_bytes);
+	rc = unpack_frame(&body, f, &scratch);
 	if (!rc) {
 		rc = on_map(u, f, &body.root, now);
 		unpack_release(&body);

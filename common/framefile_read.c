@@ -110,13 +110,10 @@ static ssize_t resync_tail(struct framefile_reader *r, struct frame *f)
 static int format_of(const struct frame *f, uint64_t *format)
 {
 	struct buf scratch = BUF_INIT;
-	const unsigned char *raw;
 	struct unpack u;
-	int rc = frame_payload(f, &scratch, &raw);
+	int rc = unpack_frame(&u, f, &scratch);
 
 	*format = 0;
-	if (!rc)
-		rc = unpack_open(&u, raw, f->head.raw_bytes);
 	if (!rc) {
 		*format = get_u64(&u.root, "format", 0);
 		unpack_release(&u);

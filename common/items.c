@@ -97,13 +97,10 @@ static bool is_whole(const char *path, uint8_t type, uint64_t *bytes)
 static int take_part(const struct frame *f, struct buf *scratch,
 		     int (*take)(void *arg, const msgpack_object_array *item), void *arg)
 {
-	const unsigned char *raw;
 	struct unpack u;
 	uint32_t i;
-	int err = frame_payload(f, scratch, &raw);
+	int err = unpack_frame(&u, f, scratch);
 
-	if (!err)
-		err = unpack_open(&u, raw, f->head.raw_bytes);
 	if (err)
 		return err;
 	if (u.root.type != MSGPACK_OBJECT_ARRAY)

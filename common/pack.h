@@ -79,6 +79,10 @@ int unpack_count(const void *p, size_t n, size_t *values);
 int unpack_check(const void *p, size_t n);
 /* unpack_check(), then the tree: 0, -EBADMSG or -ENOMEM. Release it after success only. */
 int unpack_open(struct unpack *u, const void *p, size_t n);
+struct frame;
+/* The same of a frame's payload (frame_payload()): the tree is valid as long as f's bytes and
+ * scratch. */
+int unpack_frame(struct unpack *u, const struct frame *f, struct buf *scratch);
 /*
  * Consecutive values of bytes that unpack_check() has accepted: 0, -EBADMSG or -ENOMEM. u is zeroed
  * at first, and must be released at the end in any case. `used`: the bytes of the value.

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/frame.h"
 #include "common/pack.h"
 #include "common/walk.h"
 
@@ -43,6 +44,14 @@ int unpack_open(struct unpack *u, const void *p, size_t n)
 	msgpack_zone_free(u->zone);
 	u->zone = NULL;
 	return rc == MSGPACK_UNPACK_NOMEM_ERROR ? -ENOMEM : -EBADMSG;
+}
+
+int unpack_frame(struct unpack *u, const struct frame *f, struct buf *scratch)
+{
+	const unsigned char *raw;
+	int rc = frame_payload(f, scratch, &raw);
+
+	return rc ? rc : unpack_open(u, raw, f->head.raw_bytes);
 }
 
 int unpack_next(struct unpack *u, const void *p, size_t n, size_t *used)

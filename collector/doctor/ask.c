@@ -90,7 +90,6 @@ static int on_frame(struct ask *a, struct handshake *t, uint8_t type, const msgp
 static int take_frames(struct ask *a, struct handshake *t)
 {
 	struct buf scratch = BUF_INIT;
-	const unsigned char *raw;
 	struct unpack map;
 	struct frame f;
 	ssize_t used = 0;
@@ -98,9 +97,7 @@ static int take_frames(struct ask *a, struct handshake *t)
 
 	while (!err && !t->done &&
 	       (used = session_frame(&t->session, &f, t->in.data, t->in.len)) > 0) {
-		err = frame_payload(&f, &scratch, &raw);
-		if (!err)
-			err = unpack_open(&map, raw, f.head.raw_bytes);
+		err = unpack_frame(&map, &f, &scratch);
 		if (!err) {
 			err = on_frame(a, t, f.head.type, &map.root);
 			unpack_release(&map);

@@ -316,13 +316,12 @@ enum verdict finding_wide_read(const struct report *r, struct draft *d)
  * decompresses other data. The codecs' rows can arrive after the tasks. */
 static void advise_unpacked(const struct report *r, struct draft *d, double beside, double baskets)
 {
-	double others = -baskets, out;
+	double others = -baskets;
 	size_t i;
 
 	for (i = 0; i < r->codecs.n; i++) {
-		out = value_number(r->codecs.v[i].decompress.out_bytes, NULL);
 		if (!r->codecs.v[i].library || strncmp(r->codecs.v[i].library, "lz4.frame", 9))
-			others += out;
+			others += value_number(r->codecs.v[i].decompress.out_bytes, NULL);
 	}
 	if (others > beside / 2)
 		draft_advise(d, "process() decompresses files or data: load them once per worker "

@@ -263,6 +263,12 @@ static bool is_complete(const struct history_point *p)
 	       tasks_cpu_ns(p).type != VALUE_NULL;
 }
 
+/* UTC, s. */
+static double taken_at(const struct worker *w, const struct history_point *p)
+{
+	return worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+}
+
 /* The worker's totals when the run had ended, and those of `earlier_s` before it began: what an
  * idle worker uses is not of the run. NULL: no totals. */
 static const struct history_point *around_run(const struct run *run, const struct worker *w,
@@ -275,7 +281,7 @@ static const struct history_point *around_run(const struct run *run, const struc
 	for (; p < w->history.v + w->history.n && !(after && taken >= run->stop); p++) {
 		if (!is_complete(p))
 			continue;
-		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+		taken = taken_at(w, p);
 		if (taken <= run->start - earlier_s)
 			*before = p;
 		else
@@ -316,7 +322,7 @@ static double children_of(const struct run *run, const struct worker *w)
 		if (p->children_cpu_ns.type == VALUE_NULL)
 			continue;
 		any = true;
-		taken = worker_utc(w, p->snapshot_ns ? p->snapshot_ns : p->boot_ns);
+		taken = taken_at(w, p);
 		if (taken < run->start)
 			continue;
 		first = first ? first : p;

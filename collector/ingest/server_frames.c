@@ -70,11 +70,8 @@ static int send_welcome(struct server_conn *conn)
 
 int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map)
 {
-	const unsigned char *raw;
-	int err = frame_payload(frame, &conn->server->scratch, &raw);
+	int err = unpack_frame(map, frame, &conn->server->scratch);
 
-	if (!err)
-		err = unpack_open(map, raw, frame->head.raw_bytes);
 	if (!err && map->root.type != MSGPACK_OBJECT_MAP) {
 		unpack_release(map);
 		err = -EBADMSG;

@@ -55,11 +55,8 @@ void server_feed_live(struct server *server, const struct server_progress *progr
 /* 0: map has the frame's payload. An error that is not about the frame is noted. */
 static int open_map(struct server *server, const struct frame *frame, struct unpack *map)
 {
-	const unsigned char *raw;
-	int err = frame_payload(frame, &server->scratch, &raw);
+	int err = unpack_frame(map, frame, &server->scratch);
 
-	if (!err)
-		err = unpack_open(map, raw, frame->head.raw_bytes);
 	server->no_memory = server->no_memory || err == -ENOMEM;
 	return err;
 }

@@ -66,7 +66,6 @@ static uint64_t gone_below(const char *dir)
 {
 	struct framefile_reader reader;
 	struct buf scratch = BUF_INIT;
-	const unsigned char *raw;
 	uint64_t below_ns = 0;
 	struct frame frame;
 	struct unpack map;
@@ -75,9 +74,7 @@ static uint64_t gone_below(const char *dir)
 	if (dirs_join(path, sizeof(path), dir, DROPPED_FILE) || framefile_open(&reader, path))
 		return 0;
 	while (!below_ns && framefile_next(&reader, &frame) > 0) {
-		if (frame.head.type != CREMA_FRAME_DROPPED ||
-		    frame_payload(&frame, &scratch, &raw) ||
-		    unpack_open(&map, raw, frame.head.raw_bytes))
+		if (frame.head.type != CREMA_FRAME_DROPPED || unpack_frame(&map, &frame, &scratch))
 			continue;
 		below_ns = get_u64(&map.root, "below_ns", 0);
 		unpack_release(&map);

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <malloc.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,21 +266,20 @@ static int read_runs(const struct report_request *req, struct model *m, struct r
 	return 0;
 }
 
-/* jansson reports a text that it had no memory for like one that is not JSON. */
-static atomic_uint json_refused;
+/* jansson reports a text that it had no memory for like one that is not JSON. One thread at a time
+ * makes a report. */
+static bool json_refused;
 
 static void *json_memory(size_t n)
 {
 	void *p = malloc(n);
 
-	if (!p)
-		json_refused++;
+	json_refused = json_refused || !p;
 	return p;
 }
 
 int report_render(const struct report_request *req, struct buf *out)
 {
-	unsigned int refused = json_refused;
 	struct model m;
 	struct runs runs;
 	struct report_list list = {0};
@@ -295,6 +293,7 @@ int report_render(const struct report_request *req, struct buf *out)
 		memset(req->notice, 0, sizeof(*req->notice));
 	/* Returns large temporary arrays to the system: else the peak is the sum of them. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	json_refused = false;
 	json_set_alloc_funcs(json_memory, free);
 	model_init(&m);
 	memset(&runs, 0, sizeof(runs));
@@ -311,7 +310,7 @@ int report_render(const struct report_request *req, struct buf *out)
 		rc = no_run(out, &m, dirs);
 	else
 		rc = req->list ? render_list(req, &list, &m, out) : render(req, run, &m, out);
-	if (json_refused != refused)
+	if (json_refused)
 		rc = report_fail(out, -ENOMEM, "cannot read '%s': %s", dirs, log_error(-ENOMEM));
 	free(list.v);
 	runs_release(&runs);

@@ -76,11 +76,8 @@ uint64_t watch_add(struct watch *w, const uint8_t *worker, uint64_t stream, uint
 int watch_open(struct watch *w, struct watch_journal *j, const struct frame *frame,
 	       struct unpack *map)
 {
-	const unsigned char *raw;
-	int err = frame_payload(frame, &w->scratch, &raw);
+	int err = unpack_frame(map, frame, &w->scratch);
 
-	if (!err)
-		err = unpack_open(map, raw, frame->head.raw_bytes);
 	w->no_memory = w->no_memory || err == -ENOMEM;
 	j->damaged += err == -EBADMSG;
 	return err;
