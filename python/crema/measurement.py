@@ -297,6 +297,8 @@ class Measurement:
     def __repr__(self):
         if self.t_end is None:
             return "<crema measurement: the with block has not ended>"
+        if self._json is None:  # run would wait for the records
+            return f"<crema measurement: {self.warning or 'the records have not been read yet'}>"
         try:
             return f"<crema measurement of {self.t_end - self.t_start:.4g} s: {self.run!r}>"
         except CremaError as error:

@@ -371,6 +371,7 @@ def test_without_a_client(journal, times):
     times.__init__()
     with crema.measure(dir=journal, wait_seconds=0) as m:
         pass
+    assert repr(m) == "<crema measurement: the records have not been read yet>"
     assert m._json is None and m.wait() is True and m.wait(5) is True
     for dir in (journal / "none", None):
         times.__init__()
