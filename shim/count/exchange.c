@@ -195,6 +195,27 @@ static void look(struct exchange *e, int fd, struct sent s)
 	set_protocol(e, LOAD(&e->address) ? first_words(s) : LEFT_OUT);
 }
 
+/* The client's first words to an XRootD server: the numbers 0, 0, 0, 4, 2012. */
+static int greets_xrootd(struct sent s)
+{
+	static const uint8_t greeting[20] = {[15] = 4, [18] = 2012 >> 8, [19] = 2012 & 255};
+
+	return s.at && s.bytes >= sizeof(greeting) && !memcmp(s.at, greeting, sizeof(greeting));
+}
+
+int exchange_is_clients(int fd, struct sent sent)
+{
+	struct exchange *e = row_of(fd);
+
+	if (!e)
+		return 1;
+	if (LOAD(&e->protocol) == UNKNOWN && greets_xrootd(sent))
+		exchange_leave_out(fd);
+	else if (LOAD(&e->protocol) == UNKNOWN)
+		look(e, fd, sent);
+	return LOAD(&e->protocol) != LEFT_OUT;
+}
+
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start)
 {
 	struct exchange *e = row_of(fd);

@@ -60,13 +60,17 @@ void shim_note(const char *text)
 	if (!crema_shm)
 		return;
 	id = arena_id(text, (uint32_t)strlen(text));
-	for (at = 0; at < CREMA_SHM_NOTES && LOAD(&crema_shm->note[at]); at++)
-		if (LOAD(&crema_shm->note[at]) == id)
+	for (at = 0; at < CREMA_SHM_NOTES; at++) {
+		uint32_t have = 0;
+
+		if (__atomic_compare_exchange_n(&crema_shm->note[at], &have, id, 0,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			ADD(&crema_shm->notes, 1);
 			return;
-	if (at == CREMA_SHM_NOTES)
-		return;
-	STORE(&crema_shm->note[at], id);
-	STORE(&crema_shm->notes, at + 1);
+		}
+		if (have == id)
+			return;
+	}
 }
 
 static void hex(char *to, const uint8_t *from, int n)

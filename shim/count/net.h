@@ -9,6 +9,10 @@
  * opening is charged to the task that needed it. An HTTP/2 connection (http2.h, or a client that is
  * known to have made one) has no single owner: it is marked as shared, its bytes are counted as
  * unattributed, and what a task that uses it receives and sends is unknown.
+ *
+ * A native thread (one without a Python thread state) that sends to a server works for a client
+ * with threads of its own, as pyarrow's S3 has: any task that runs at that moment may have asked,
+ * so what these tasks receive and send is unknown. XRootD's client is the exception (request.h).
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H
@@ -34,5 +38,8 @@ void net_forget(int fd);
 /* Counts bytes received (or sent, from `start` ticks on) on fd to its owner. */
 void net_received(int fd, uint64_t bytes);
 void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start);
+
+/* The note (shim_note()) to leave when a native thread sends to a server; a literal. */
+void net_native_note(const char *text);
 
 #endif

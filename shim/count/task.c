@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io_uring.h"
+#include "unseen_io.h"
 #include "shim/count/kept_file.h"
 #include "shim/libc/sys.h"
 
@@ -138,10 +138,8 @@ void task_counts_hidden(uint64_t name, uint64_t counts)
 static uint64_t uncounted;
 static uint32_t lost_flags;
 
-void tasks_cannot_count(uint64_t counts, uint32_t flags)
+void tasks_running_cannot_count(uint64_t counts, uint32_t flags)
 {
-	__atomic_fetch_or(&uncounted, counts, __ATOMIC_RELAXED);
-	__atomic_fetch_or(&lost_flags, flags, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; shim_armed() && i < CREMA_SHM_TASKS; i++) {
 		uint32_t state = CREMA_SLOT_STATE(LOAD(&crema_shm->slot_word[i]));
 
@@ -151,6 +149,13 @@ void tasks_cannot_count(uint64_t counts, uint32_t flags)
 		if (flags)
 			__atomic_fetch_or(&crema_shm->task[i].flags, flags, __ATOMIC_RELAXED);
 	}
+}
+
+void tasks_cannot_count(uint64_t counts, uint32_t flags)
+{
+	__atomic_fetch_or(&uncounted, counts, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&lost_flags, flags, __ATOMIC_RELAXED);
+	tasks_running_cannot_count(counts, flags);
 }
 
 static uint32_t untimed;
@@ -173,7 +178,7 @@ uint32_t task_open(void)
 		return owner;
 	}
 	memset(t, 0, sizeof(*t));
-	t->count_unknown = uncounted | crema_io_uring_unknown(crema_shm);
+	t->count_unknown = uncounted | crema_unseen_io_counts(crema_shm);
 	t->flags = lost_flags;
 	t->time_unknown = untimed;
 	t->attempt = ADD(&crema_shm->next_attempt, 1) + 1;

@@ -62,6 +62,8 @@ void task_counts_hidden(uint64_t name, uint64_t counts);
 /* From now on, and for tasks that run now: these counts (bits) are unknown, and the task gets
  * `flags`. GIL held, or flags 0. */
 void tasks_cannot_count(uint64_t counts, uint32_t flags);
+/* The same, only for tasks that run now. */
+void tasks_running_cannot_count(uint64_t counts, uint32_t flags);
 
 void task_time_unknown(uint32_t owner, int time_id);
 /* Before the first task: these times (bits) are unknown for all tasks. */

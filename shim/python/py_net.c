@@ -219,8 +219,8 @@ int patch_aiohttp(PyObject *module)
 int patch_arrow_s3(PyObject *module)
 {
 	(void)module;
-	shim_note("pyarrow's S3 client is loaded: what it receives in its own threads is "
-		  "unattributed");
+	net_native_note("pyarrow's S3, or another client, sends requests in native threads of its "
+			"own: what tasks that run meanwhile receive and send is unknown");
 	return 0;
 }
 

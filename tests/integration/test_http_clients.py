@@ -213,6 +213,15 @@ def test_zarr(web, cell):
 
 # --- S3
 
+def moto_call(port, method, path, body=None):
+    import urllib.request
+
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body, method=method,
+                                     headers={"Content-Type": "application/octet-stream"})
+    with urllib.request.urlopen(request, timeout=60):
+        return True
+
+
 @pytest.fixture(scope="module")
 def moto(tmp_path_factory):
     """moto's server with a bucket; returns its port."""
@@ -222,25 +231,17 @@ def moto(tmp_path_factory):
     port, home = cluster.free_port(), tmp_path_factory.mktemp("moto")
     process = cluster.Process("moto", [webvenv.environment() / "moto_server", "-p", str(port)], home / "moto.log")
 
-    def call(method, path, body=None):
-        import urllib.request
-
-        request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body, method=method,
-                                         headers={"Content-Type": "application/octet-stream"})
-        with urllib.request.urlopen(request, timeout=60):
-            return True
-
     def ready():
         try:
-            return call("GET", "moto-api/")
+            return moto_call(port, "GET", "moto-api/")
         except OSError:
             return False
 
     try:
         cluster.wait_until(ready, "moto", 120, [process])
-        call("PUT", BUCKET)
+        moto_call(port, "PUT", BUCKET)
         for name, size in SIZES.items():
-            call("PUT", f"{BUCKET}/{name}", os.urandom(size))
+            moto_call(port, "PUT", f"{BUCKET}/{name}", os.urandom(size))
         yield port
     finally:
         process.stop()
@@ -280,18 +281,49 @@ def test_s3fs_waits(web, moto, cell):
         check_waits(cell, "s3fs, answers 1.2 s late", row, relay.turns * 1.2, "a relay holds each answer back", queued)
 
 
-def test_arrow_s3_closes(web, moto):
-    """Arrow's client is C++ with its own threads: what they receive is unattributed, and nothing is lost."""
+@pytest.fixture(scope="module")
+def parquet(moto, tmp_path_factory):
+    import numpy
+    import pyarrow
+    import pyarrow.parquet
+
+    path = tmp_path_factory.mktemp("parquet") / "table.parquet"
+    table = pyarrow.table({f"c{i}": numpy.random.default_rng(i).random(20_000) for i in range(8)})
+    pyarrow.parquet.write_table(table, path, row_group_size=5_000)
+    moto_call(moto, "PUT", f"{BUCKET}/table.parquet", path.read_bytes())
+    return path.stat().st_size
+
+
+def everything(web):
+    """What the worker's tasks and the rest of it received and sent."""
+    sums = jobs.settled(web.procs, lambda r: True)["completeness"]
+    return tuple(sums["tasks"][name] + sums["unattributed"][name] for name in ("network_read_bytes", "network_write_bytes"))
+
+
+def test_arrow_s3(web, moto, parquet, cell):
+    """Arrow's client is C++. What the task's own thread requests is its own; if Arrow's threads do, it is unknown which task asked."""
     from relay import Relay
 
     with Relay(moto) as relay:
-        before = unattributed(web)
-        _, (row,), report = web.run("arrow", [(web_jobs.arrow_reads, f"127.0.0.1:{relay.port}", f"{BUCKET}/big.bin")])
-        nobody = difference(unattributed(web), before)
-        assert row["network_read_bytes"] + nobody[0] == relay.down_bytes
-        assert row["network_write_bytes"] + nobody[1] == relay.up_bytes
-        assert relay.down_bytes > SIZES["big.bin"]
-        assert any("pyarrow's S3" in note for note in report["completeness"]["notes"])
+        http, bare, seen = f"http://127.0.0.1:{relay.port}", f"127.0.0.1:{relay.port}", []
+        web.run("before", [(web_jobs.boto3_reads, http, [f"{BUCKET}/small.bin"])])
+        start, others, before = passed(relay), unattributed(web), everything(web)
+        got, rows, report = web.run("arrow", [
+            (web_jobs.boto3_reads, http, [f"{BUCKET}/small.bin"]), (web_jobs.arrow_reads, bare, f"{BUCKET}/big.bin"),
+            (web_jobs.arrow_scans, bare, f"{BUCKET}/table.parquet"), (web_jobs.boto3_reads, http, [f"{BUCKET}/small.bin"])],
+            between=lambda: seen.append(passed(relay)))
+    assert got == [SIZES["small.bin"], SIZES["big.bin"], 20_000, SIZES["small.bin"]]
+    names = ("boto3, before Arrow's", "pyarrow's S3, read in the task's thread", "", "boto3, after Arrow's")
+    for name, row, now, then in zip(names, rows, seen, [start, *seen]):
+        if name:
+            check_bytes(cell, name, difference(now, then), row)
+    assert wire_bytes(rows[2]) == (None, None)
+    notes = [note for note in report["completeness"]["notes"] if "pyarrow's S3, or another client, sends requests in native threads" in note]
+    assert len(notes) == 1
+    # what Arrow's threads received is unattributed, and the rest the task's own thread did
+    nobody, scanned = difference(unattributed(web), others), difference(seen[2], seen[1])
+    assert parquet * 0.9 < nobody[0] < scanned[0] and 0 < nobody[1] < scanned[1]
+    assert difference(everything(web), before) == difference(passed(relay), start)
 
 
 def test_boto3_in_turn(web, moto, cell):
