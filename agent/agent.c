@@ -233,7 +233,7 @@ bool agent_turn(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 		beat(a, boot_ns);
 		say_hello(a, mono_ns);
 		if (!a->adopted) {
-			rings_look(&a->rings, &a->view, a->options.pid);
+			descriptors_look(&a->descriptors, &a->view, a->options.pid);
 			drain_poll(&a->drain, sampler_rss(&a->sampler), mono_ns, boot_ns);
 			stacks_poll(&a->stacks, mono_ns);
 			pylines_look(&a->lines, mono_ns);

@@ -8,14 +8,14 @@
 #ifndef CREMA_AGENT_AGENT_H
 #define CREMA_AGENT_AGENT_H
 
+#include "agent/descriptors.h"
 #include "agent/doing.h"
 #include "agent/drain.h"
 #include "agent/ending.h"
 #include "agent/hello.h"
-#include "agent/pylines.h"
 #include "agent/outbox.h"
+#include "agent/pylines.h"
 #include "agent/redact.h"
-#include "agent/rings.h"
 #include "agent/rows.h"
 #include "agent/sampler.h"
 #include "agent/stacks.h"
@@ -57,7 +57,7 @@ struct agent {
 	struct drain drain;
 	struct rows rows;
 	struct stacks stacks;
-	struct rings rings;
+	struct descriptors descriptors;
 	struct doing doing;
 	struct pylines lines;
 	struct sampler sampler;

@@ -5,6 +5,7 @@
 #include "agent/rows.h"
 #include "common/rows.h"
 #include "common/task.h"
+#include "unseen_io.h"
 
 static void add_block(struct rows_sums *s, const struct crema_thread *t)
 {
@@ -106,18 +107,25 @@ static void pack_amounts(msgpack_packer *pk, const char *key, bool known, bool i
 
 static void pack_notes(msgpack_packer *pk, const struct view *v, const char *more)
 {
-	static const char io_uring[] =
-		"io_uring is in use: what tasks read, write, send and receive is "
-		"unknown from then on";
-	struct text note[CREMA_SHM_NOTES + 2];
+	static const struct {
+		uint32_t way;
+		const char *text;
+	} unseen[] = {
+		{CREMA_UNSEEN_RING, "io_uring is in use: what tasks read, write, send and receive "
+				    "is unknown from then on"},
+		{CREMA_UNSEEN_GPU, "GPUDirect Storage is in use: what tasks read and write is "
+				   "unknown from then on"},
+	};
+	struct text note[CREMA_SHM_NOTES + 3];
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < CREMA_SHM_NOTES; i++) {
 		note[n] = view_text(v, v->shm->note[i]);
 		n += note[n].ptr != NULL;
 	}
-	if (__atomic_load_n(&v->shm->io_uring, __ATOMIC_RELAXED))
-		note[n++] = (struct text){io_uring, sizeof(io_uring) - 1};
+	for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
+		if (__atomic_load_n(&v->shm->unseen_io, __ATOMIC_RELAXED) & unseen[i].way)
+			note[n++] = (struct text){unseen[i].text, (uint32_t)strlen(unseen[i].text)};
 	if (more && *more)
 		note[n++] = (struct text){more, strlen(more)};
 	pack_text(pk, "notes");
@@ -195,7 +203,7 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.children_oublock);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
-	pack_kv_true(pk, "io_uring", __atomic_load_n(&r->view->shm->io_uring, __ATOMIC_RELAXED));
+	pack_kv_true(pk, "io_uring", __atomic_load_n(&r->view->shm->unseen_io, __ATOMIC_RELAXED));
 	pack_notes(pk, r->view, r->note);
 	outbox_end_map(r->out, class);
 }

@@ -486,7 +486,7 @@ struct crema_shm {
 	uint64_t next_attempt;
 	uint64_t agent_stream_seq; /* agent's own: records of its stream so far */
 	uint64_t agent_dropped;	   /* agent's own: records that all agents have dropped so far */
-	uint32_t io_uring;	   /* 1: the process uses it (io_uring.h) */
+	uint32_t unseen_io;	   /* enum crema_unseen_io (unseen_io.h): what was found */
 	uint32_t io_uring_polls[CREMA_SHM_POLL_RINGS]; /* descriptors + 1 of rings without I/O */
 	uint32_t notes; /* how many of note[] are used: string ids of reasons */
 	uint32_t note[CREMA_SHM_NOTES];

@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#include "io_uring.h"
 #include "shim/count/fd.h"
 #include "shim/count/opener.h"
 #include "shim/count/task.h"
+#include "shim/hooks/loaded.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_line.h"
 #include "shim/shim.h"
+#include "unseen_io.h"
 
 enum when { ALWAYS, ARMED };
 
@@ -116,7 +117,7 @@ static int codecs_unseen(PyObject *module)
 static int patch_io_uring(PyObject *module)
 {
 	(void)module;
-	crema_io_uring_seen(crema_shm, 0);
+	crema_unseen_io(crema_shm, CREMA_UNSEEN_RING, 0);
 	return 0;
 }
 
@@ -170,6 +171,7 @@ static void look_at_all(void)
 			pending |= patch_one(&watches[i]);
 	looked_at = pending ? -1 : PyObject_Size(PyImport_GetModuleDict());
 	looked_at_imports = events;
+	loaded_look();
 }
 
 /* For each task: a look-up of each module that is not there yet would be 1 % of a short one. */
@@ -177,6 +179,8 @@ static void look_at_new(void)
 {
 	if (imports != looked_at_imports || PyObject_Size(PyImport_GetModuleDict()) != looked_at)
 		look_at_all();
+	else
+		loaded_look();
 }
 
 static void armed(void)

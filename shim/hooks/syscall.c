@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syscall.c - what libc has no function for: io_uring rings (contract/io_uring.h), which are made
+ * syscall.c - what libc has no function for: io_uring rings (contract/unseen_io.h), which are made
  * by syscall() or by the exported functions of liburing, and waits for a futex, as Rust's and
  * Abseil's (gRPC's) locks are.
  */
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "io_uring.h"
+#include "unseen_io.h"
 #include "shim/count/call.h"
 #include "shim/count/op.h"
 #include "shim/count/poll_rings.h"
@@ -31,7 +31,7 @@ static void made(const void *caller, long fd)
 	if (fd >= 0 && real_object_named(caller, "uvloop") && poll_rings_add((uint32_t)fd))
 		return;
 	if (shim_armed() && shim_same_process())
-		crema_io_uring_seen(crema_shm, 0);
+		crema_unseen_io(crema_shm, CREMA_UNSEEN_RING, 0);
 }
 
 static int waits_for_futex(long number, long operation)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Packages that only the codec tests need, in a separate folder below build/."""
+"""Packages that only a few tests need, in separate folders below build/."""
 
 import sys
 
@@ -7,15 +7,12 @@ import cluster
 import packages
 import pip_install
 
-LIST = cluster.ROOT / "tests" / "codec-packages.txt"
-
-
-def folder():
-    """Made once for each list; workers find it through PYTHONPATH."""
-    place = cluster.BUILD / "codec-packages"
-    stamp = place / LIST.name
-    with packages.alone("codec-packages"):
-        if not stamp.exists() or stamp.read_bytes() != LIST.read_bytes():
-            pip_install.install(sys.executable, ["--no-deps", "--upgrade", "--target", place, "-r", LIST])
-            stamp.write_bytes(LIST.read_bytes())
+def folder(name="codec-packages"):
+    """Made once for each list, tests/NAME.txt; workers find it through PYTHONPATH."""
+    place, pins = cluster.BUILD / name, cluster.ROOT / "tests" / f"{name}.txt"
+    stamp = place / pins.name
+    with packages.alone(name):
+        if not stamp.exists() or stamp.read_bytes() != pins.read_bytes():
+            pip_install.install(sys.executable, ["--no-deps", "--upgrade", "--target", place, "-r", pins])
+            stamp.write_bytes(pins.read_bytes())
     return place

@@ -549,9 +549,29 @@ def test_coffea_without_dask(tmp_path, monkeypatch):
     assert stack["python"] == sys.version.split()[0]
     notes = run["found"]["totals"][-1]["notes"]
     assert "isal.isal_zlib has no function that crema knows: (de)compressed bytes of tasks are unknown" in notes
-    assert any("pyarrow's S3 client is loaded" in note for note in notes)
     assert "CREMA_BLOCKED_MS is not a number of milliseconds; 20 is used" in notes
     assert first["decompress_calls"] is second["compress_out_bytes"] is None and first["read_calls"] == 0
+
+
+IN_FILES = BY_RING - {"network_read_bytes", "network_write_bytes"}
+GPU_NOTES = {"libcuda.so.1": "CUDA is loaded: ", "libcufile.so.0": "cuFile is loaded (KvikIO uses it): ", "libnvcomp.so.6": "nvCOMP is loaded: "}
+
+
+def test_what_gpus_do_is_named(tmp_path):
+    """Libraries of GPUs are named when they are loaded; what nvCOMP decompresses, and what GPUDirect Storage reads, is unknown from then on."""
+    folder = tmp_path / "gpu"
+    folder.mkdir()
+    for name in GPU_NOTES:
+        built = subprocess.run(["cc", "-shared", "-o", folder / name, "-x", "c", "/dev/null"], capture_output=True, text=True)
+        assert not built.returncode, built.stderr
+    run = start(tmp_path, "gpu", *(folder / name for name in GPU_NOTES))
+    names = ["none", *GPU_NOTES, *(["device"] if not os.geteuid() else [])]
+    unknown = [{name for name in COUNTS if run["tasks"][f"{task}-1"][name] is None} for task in names]
+    assert unknown[:4] == [set(), set(), set(), UNCOUNTED["codecs"]] and unknown[4:] in ([], [UNCOUNTED["codecs"] | IN_FILES])
+    totals = run["found"]["totals"][-1]
+    assert {name for name in COUNTS if totals["tasks"][name] is None} == unknown[-1]
+    due = [*GPU_NOTES.values(), *["GPUDirect Storage is in use: "] * len(unknown[4:])]
+    assert [sum(note.startswith(text) for note in totals["notes"]) for text in due] == [1] * len(due)
 
 
 def test_the_agent_gets_the_workers_options_and_refuses_words(tmp_path, monkeypatch):

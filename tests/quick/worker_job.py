@@ -60,6 +60,23 @@ def children_ns():
     return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
 
+def gpu(worker):
+    """Loads libraries, each before a task of its name; then has the device of GPUDirect Storage, in a /dev of its own."""
+    worker.run("none-1", work)
+    for library in sys.argv[3:]:
+        ctypes.CDLL(library)
+        worker.run(f"{os.path.basename(library)}-1", work)
+    if not os.geteuid():
+        time.sleep(1)  # so that the agent has sent the others' records before it checks
+        libc = ctypes.CDLL(None, use_errno=True)
+        assert not libc.unshare(0x20000) and not libc.mount(b"none", b"/", None, 0x44000, None) and not libc.mount(b"none", b"/dev", b"tmpfs", 0, None)
+        device = open("/dev/nvidia-fs0", "w")
+        worker.run("device-1", work)
+        time.sleep(1)
+        device.close()
+    print(json.dumps(told))
+
+
 def io_uring(worker):
     """Makes a ring in one of several ways; in one of them the same task reads a file through it."""
     way, library, path = sys.argv[3:6]
@@ -577,6 +594,8 @@ def main():
         return print(json.dumps(told))
     if sys.argv[2] == "io_uring":
         return io_uring(worker)
+    if sys.argv[2] == "gpu":
+        return gpu(worker)
     if sys.argv[2] == "killed":
         print(json.dumps(told), flush=True)
         worker.run("killed", lambda: [spin(0.1), time.sleep(float(sys.argv[3])), os.kill(os.getpid(), 9)])

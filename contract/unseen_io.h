@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * unseen_io.h - workers whose I/O is not done by calls, so that nothing counts it:
+ *
+ *   io_uring   reads, writes, sends and receives, and the kernel's own threads may be charged for
+ *              the storage. The shim finds a ring that is made through libc's syscall(), liburing's
+ *              exported functions or the Python package liburing; the agent finds any other one
+ *              among the worker's descriptors, a few times a second.
+ *   a GPU      GPUDirect Storage (cuFile, which KvikIO uses) moves bytes of files between storage
+ *              and a GPU's memory. The agent finds its driver's device among the descriptors.
+ *
+ * Each calls crema_unseen_io() on the shared memory. It takes no lock, and any thread may call it
+ * more than once.
+ */
+#ifndef CREMA_CONTRACT_UNSEEN_IO_H
+#define CREMA_CONTRACT_UNSEEN_IO_H
+
+#include "shm.h"
+
+enum crema_unseen_io {
+	CREMA_UNSEEN_RING = 1,
+	CREMA_UNSEEN_GPU = 2,
+};
+
+/* The counts that reads and writes of files belong to. */
+#define CREMA_FILE_COUNTS                                                                          \
+	(CREMA_COUNT_BIT(read_calls) | CREMA_COUNT_BIT(read_bytes) |                               \
+	 CREMA_COUNT_BIT(storage_read_bytes) | CREMA_COUNT_BIT(storage_unsure_bytes) |             \
+	 CREMA_COUNT_BIT(storage_write_bytes) | CREMA_COUNT_BIT(write_calls) |                     \
+	 CREMA_COUNT_BIT(write_bytes) | CREMA_COUNT_BIT(late_bytes) |                              \
+	 CREMA_COUNT_BIT(other_read_calls) | CREMA_COUNT_BIT(other_read_bytes) |                   \
+	 CREMA_COUNT_BIT(large_read_bytes) | CREMA_COUNT_BIT(cached_bytes) |                       \
+	 CREMA_COUNT_BIT(readahead_bytes))
+
+/* Those that are unknown for the ways in `seen`. */
+static inline uint64_t crema_unseen_counts(uint32_t seen)
+{
+	uint64_t counts = seen ? CREMA_FILE_COUNTS : 0;
+
+	if (seen & CREMA_UNSEEN_RING)
+		counts |=
+			CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes);
+	return counts;
+}
+
+/* Unknown from now on: for running tasks, later ones and the process; with ended_too also for tasks
+ * whose records are still in their slots. */
+static inline void crema_unseen_io(struct crema_shm *m, enum crema_unseen_io way, int ended_too)
+{
+	uint64_t counts = crema_unseen_counts(way);
+
+	__atomic_fetch_or(&m->unseen_io, way, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&m->totals.count_unknown, counts, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < CREMA_SHM_TASKS; i++) {
+		uint32_t word = __atomic_load_n(&m->slot_word[i], __ATOMIC_SEQ_CST);
+
+		if (word && (ended_too || CREMA_SLOT_STATE(word) != CREMA_SLOT_DONE))
+			__atomic_fetch_or(&m->task[i].count_unknown, counts, __ATOMIC_RELAXED);
+	}
+}
+
+/* A new task's unknown counts. The slot was cleared before: what is found meanwhile is either seen
+ * here or marks the slot. */
+static inline uint64_t crema_unseen_io_counts(const struct crema_shm *m)
+{
+	return crema_unseen_counts(__atomic_load_n(&m->unseen_io, __ATOMIC_SEQ_CST));
+}
+
+#endif
