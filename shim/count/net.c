@@ -132,10 +132,7 @@ void net_received(int fd, uint64_t bytes)
 	sample(fd, word, bytes);
 }
 
-/* Python's; NULL in a process without it. */
-extern void *PyGILState_GetThisThreadState(void) __attribute__((weak));
-
-static const char *native_note = "a client sends requests in native threads of its own: what "
+static const char *native_note = "a library requests data in native threads of its own: what "
 				 "tasks that run meanwhile receive and send is unknown";
 
 void net_native_note(const char *text)
@@ -143,13 +140,7 @@ void net_native_note(const char *text)
 	STORE(&native_note, text);
 }
 
-static int is_native(void)
-{
-	return segment_owner() == OWNER_NONE && PyGILState_GetThisThreadState &&
-	       !PyGILState_GetThisThreadState();
-}
-
-static void someone_asked(void)
+void net_native_asks(void)
 {
 	static int told;
 
@@ -173,7 +164,8 @@ void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
 		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
 	else if (!(word & COMM))
 		exchange_sent(fd, word & NAME, sent, bytes, start);
-	if (unlikely(!word) && is_native() && exchange_is_clients(fd, sent))
-		someone_asked();
+	if (unlikely(!word) && thread_is_native() && segment_owner() == OWNER_NONE &&
+	    exchange_is_clients(fd, sent))
+		net_native_asks();
 	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
 }

@@ -10,9 +10,10 @@
  * known to have made one) has no single owner: it is marked as shared, its bytes are counted as
  * unattributed, and what a task that uses it receives and sends is unknown.
  *
- * A native thread (one without a Python thread state) that sends to a server works for a client
- * with threads of its own, as pyarrow's S3 has: any task that runs at that moment may have asked,
- * so what these tasks receive and send is unknown. XRootD's client is the exception (request.h).
+ * A native thread (thread.h) that sends to a server, or has an event loop do so, works for a
+ * library with threads of its own, as libarrow is: any task that runs at that moment may have
+ * asked, so what these tasks receive and send is unknown. XRootD's client is the exception
+ * (request.h).
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H
@@ -39,7 +40,9 @@ void net_forget(int fd);
 void net_received(int fd, uint64_t bytes);
 void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start);
 
-/* The note (shim_note()) to leave when a native thread sends to a server; a literal. */
+/* A native thread asks a server for something, for an unknown task. */
+void net_native_asks(void);
+/* The note (shim_note()) that the first call of it leaves; a literal. */
 void net_native_note(const char *text);
 
 #endif

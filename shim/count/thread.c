@@ -18,6 +18,8 @@
 #include "shim/libc/sys.h"
 
 __thread struct crema_thread *thread_block;
+__thread void *(*thread_routine)(void *);
+uintptr_t thread_python_from, thread_python_to;
 __thread int thread_hidden;
 
 /* The blocks' tids, close together: a thread that searches for its block does not touch all of

@@ -23,6 +23,19 @@ struct owner {
 
 extern __thread struct crema_thread *thread_block;
 
+/* What the calling thread runs; NULL: the first thread, or unknown. */
+extern __thread void *(*thread_routine)(void *);
+/* Where the interpreter's code is; empty: unknown. */
+extern uintptr_t thread_python_from, thread_python_to;
+/* 1 if a library with threads of its own started the calling one, not the interpreter. */
+static inline int thread_is_native(void)
+{
+	uintptr_t at = (uintptr_t)thread_routine;
+
+	return at && LOAD(&thread_python_to) &&
+	       (at < LOAD(&thread_python_from) || at >= LOAD(&thread_python_to));
+}
+
 struct crema_thread *thread_adopt(void);
 
 /* This thread's block; NULL when the table is full (counted). */

@@ -8,6 +8,8 @@
 
 #include "shim/count/codec.h"
 #include "shim/count/task.h"
+#include "shim/count/thread.h"
+#include "shim/python/py.h"
 #include "shim/shim.h"
 
 static const struct {
@@ -38,6 +40,22 @@ static void name(const char *file)
 	}
 }
 
+/* In which file the interpreter is. */
+static void find_python(const struct dl_phdr_info *file)
+{
+	uintptr_t at = (uintptr_t)Py_IsInitialized;
+
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+		uintptr_t from = file->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || at < from || at >= from + p->p_memsz)
+			continue;
+		STORE(&thread_python_from, from);
+		STORE(&thread_python_to, from + p->p_memsz);
+	}
+}
+
 /* How many files the loader has ever loaded, when they were all looked at. */
 static unsigned long long looked_at;
 
@@ -49,6 +67,7 @@ static int look(struct dl_phdr_info *file, size_t bytes, void *loaded)
 	*(unsigned long long *)loaded = file->dlpi_adds;
 	if (file->dlpi_adds == LOAD(&looked_at))
 		return 1;
+	find_python(file);
 	if (slash)
 		name(slash + 1);
 	return 0;

@@ -8,7 +8,8 @@
 #ifndef CREMA_SHIM_HOOKS_LOADED_H
 #define CREMA_SHIM_HOOKS_LOADED_H
 
-/* Looks at what was loaded since the last call. Armed process, GIL held. */
+/* Looks at what was loaded since the last call; at the first also for the interpreter's code, which
+ * thread_is_native() needs. Armed process, GIL held. */
 void loaded_look(void);
 
 #endif

@@ -79,6 +79,10 @@ static const struct missing {
 	 "gRPC has no calls that crema knows: network bytes by task are unknown"},
 	{patch_grpc_aio, LOSS_NETWORK,
 	 "gRPC's asyncio has no calls that crema knows: network bytes by task are unknown"},
+	{patch_coroutines, LOSS_NETWORK,
+	 "asyncio.tasks has no run_coroutine_threadsafe that crema knows: network bytes by task "
+	 "are "
+	 "unknown"},
 	{patch_asyncio, LOSS_NETWORK,
 	 "asyncio has no socket transport that crema knows: network bytes by task are unknown"},
 };

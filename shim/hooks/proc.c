@@ -65,6 +65,7 @@ static void *run_thread(void *arg)
 	void *result;
 
 	__atomic_store_n(&((struct start *)arg)->used, 0, __ATOMIC_RELEASE);
+	thread_routine = s.routine;
 	if (shim_armed()) {
 		thread_enter();
 		runqueue_born(s.tick);

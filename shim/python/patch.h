@@ -43,7 +43,8 @@ int patch_uproot_dask(PyObject *module); /* uproot._dask: UprootReadMixin.read_t
 int patch_asyncio(PyObject *module);	 /* asyncio.selector_events: transports' write */
 int patch_xrootd(PyObject *module);	 /* XRootD.client: requests of File and FileSystem */
 int patch_aiohttp(PyObject *module);	 /* aiohttp.client_proto: requests on other loops */
-int patch_arrow_s3(PyObject *module);	 /* pyarrow._s3fs: named only */
+int patch_arrow(PyObject *module);	 /* pyarrow.lib: named only */
+int patch_coroutines(PyObject *module);	 /* asyncio.tasks */
 int patch_grpc(PyObject *module);	 /* grpc._channel: calls from beginning to end */
 int patch_grpc_aio(PyObject *module);	 /* grpc.aio._call: Call */
 int patch_http2(PyObject *module);	 /* httpcore's HTTP/2 connections, async and not */

@@ -3,6 +3,8 @@
  * py_net.c - asyncio transports: a write, which runs in the requester's context, binds the socket
  * to the requester's task, or to none. So what the loop receives or sends later has an owner.
  *
+ * run_coroutine_threadsafe() shows native threads that have a loop request something (net.h).
+ *
  * What a transport writes while it receives is not a request: TLS answers a change of keys there,
  * in the context that opened the connection. On other loops (uvloop) a transport is not a Python
  * class; there aiohttp's own start of a request binds. httpcore's HTTP/2 connections are marked as
@@ -11,10 +13,21 @@
 #include <errno.h>
 
 #include "shim/count/net.h"
+#include "shim/count/thread.h"
 #include "shim/python/patch.h"
 #include "shim/shim.h"
 
-enum { WRITE, WRITELINES, READ_READY, CALL_SOON, SET_PARAMS, HTTP2_ASYNC, HTTP2_SYNC, METHODS };
+enum {
+	WRITE,
+	WRITELINES,
+	READ_READY,
+	CALL_SOON,
+	SET_PARAMS,
+	HTTP2_ASYNC,
+	HTTP2_SYNC,
+	RUN_COROUTINE,
+	METHODS
+};
 
 static PyObject *originals[METHODS];
 static PyObject *n_sock_fd;
@@ -171,6 +184,17 @@ static PyObject *call_soon_threadsafe(PyObject *self, PyObject *args, PyObject *
 	return r;
 }
 
+/* As libarrow's threads do to read a file of fsspec's. */
+static PyObject *run_coroutine_threadsafe(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+	PY_TURN;
+
+	(void)self;
+	if (shim_armed() && thread_is_native() && !pool_current())
+		net_native_asks();
+	return py_original_call(originals[RUN_COROUTINE], args, kwargs);
+}
+
 static PyMethodDef defs[METHODS] = {
 	[WRITE] = {"write", (void *)transport_write, METH_O, NULL},
 	[WRITELINES] = {"writelines", (void *)transport_writelines, METH_O, NULL},
@@ -179,6 +203,8 @@ static PyMethodDef defs[METHODS] = {
 		       METH_VARARGS | METH_KEYWORDS, NULL},
 	[SET_PARAMS] = {"set_response_params", (void *)set_params, METH_VARARGS | METH_KEYWORDS,
 			NULL},
+	[RUN_COROUTINE] = {"run_coroutine_threadsafe", (void *)run_coroutine_threadsafe,
+			   METH_VARARGS | METH_KEYWORDS, NULL},
 	[HTTP2_ASYNC] = {"__init__", (void *)http2_async, METH_VARARGS | METH_KEYWORDS, NULL},
 	[HTTP2_SYNC] = {"__init__", (void *)http2_sync, METH_VARARGS | METH_KEYWORDS, NULL},
 };
@@ -209,6 +235,25 @@ int patch_asyncio(PyObject *module)
 	return r;
 }
 
+int patch_coroutines(PyObject *module)
+{
+	PyMethodDef *def = &defs[RUN_COROUTINE];
+	PyObject **original = &originals[RUN_COROUTINE], *before;
+	PyObject *package = py_module("asyncio"), *f;
+	int r = py_replace_function(module, "asyncio.tasks", def, original);
+
+	/* which may have its names already */
+	before = package ? py_attr_string(package, def->ml_name) : NULL;
+	f = !r && before == *original ? py_attr_string(module, def->ml_name) : NULL;
+	if (f)
+		PyObject_SetAttrString(package, def->ml_name, f);
+	PyErr_Clear();
+	Py_DecRef(f);
+	Py_DecRef(before);
+	Py_DecRef(package);
+	return r;
+}
+
 int patch_aiohttp(PyObject *module)
 {
 	int r = names_make();
@@ -216,10 +261,10 @@ int patch_aiohttp(PyObject *module)
 	return r ? r : replace_in(module, "ResponseHandler", SET_PARAMS);
 }
 
-int patch_arrow_s3(PyObject *module)
+int patch_arrow(PyObject *module)
 {
 	(void)module;
-	net_native_note("pyarrow's S3, or another client, sends requests in native threads of its "
+	net_native_note("libarrow, or another library, requests data in native threads of its "
 			"own: what tasks that run meanwhile receive and send is unknown");
 	return 0;
 }

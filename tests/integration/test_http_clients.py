@@ -282,16 +282,23 @@ def test_s3fs_waits(web, moto, cell):
 
 
 @pytest.fixture(scope="module")
-def parquet(moto, tmp_path_factory):
+def table():
+    """A Parquet file of several row groups."""
+    import io
+
     import numpy
     import pyarrow
     import pyarrow.parquet
 
-    path = tmp_path_factory.mktemp("parquet") / "table.parquet"
-    table = pyarrow.table({f"c{i}": numpy.random.default_rng(i).random(20_000) for i in range(8)})
-    pyarrow.parquet.write_table(table, path, row_group_size=5_000)
-    moto_call(moto, "PUT", f"{BUCKET}/table.parquet", path.read_bytes())
-    return path.stat().st_size
+    file, columns = io.BytesIO(), {f"c{i}": numpy.random.default_rng(i).random(20_000) for i in range(8)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file, row_group_size=5_000)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def parquet(moto, table):
+    moto_call(moto, "PUT", f"{BUCKET}/table.parquet", table)
+    return len(table)
 
 
 def everything(web):
@@ -318,12 +325,31 @@ def test_arrow_s3(web, moto, parquet, cell):
         if name:
             check_bytes(cell, name, difference(now, then), row)
     assert wire_bytes(rows[2]) == (None, None)
-    notes = [note for note in report["completeness"]["notes"] if "pyarrow's S3, or another client, sends requests in native threads" in note]
+    notes = [note for note in report["completeness"]["notes"] if "libarrow, or another library, requests data in native threads" in note]
     assert len(notes) == 1
     # what Arrow's threads received is unattributed, and the rest the task's own thread did
     nobody, scanned = difference(unattributed(web), others), difference(seen[2], seen[1])
     assert parquet * 0.9 < nobody[0] < scanned[0] and 0 < nobody[1] < scanned[1]
     assert difference(everything(web), before) == difference(passed(relay), start)
+
+
+def test_arrow_over_fsspec(web, table):
+    """Arrow's threads call fsspec, whose loop requests: which task asked is unknown, and a task that asks fsspec itself is exact."""
+    from relay import Relay
+
+    (web.server.home.parent / "files" / "table.parquet").write_bytes(table)
+    (web.server.home.parent / "files" / "table.parquet").chmod(0o644)
+    with Relay(web.server.port) as relay:
+        url, seen = f"http://127.0.0.1:{relay.port}", []
+        web.run("before", [(web_jobs.gets, "fsspec", [f"{url}/small.bin"])])
+        start, before = passed(relay), everything(web)
+        (n, _), rows, report = web.run("overfsspec", [
+            (web_jobs.arrow_over_fsspec, f"{url}/table.parquet"), (web_jobs.gets, "fsspec", [f"{url}/small.bin"])],
+            between=lambda: seen.append(passed(relay)))
+    assert n == 20_000 and wire_bytes(rows[0]) == (None, None)
+    assert wire_bytes(rows[1]) == difference(seen[1], seen[0])
+    assert difference(everything(web), before) == difference(passed(relay), start)
+    assert sum("libarrow, or another library, requests data in native threads" in note for note in report["completeness"]["notes"]) == 1
 
 
 def test_boto3_in_turn(web, moto, cell):
