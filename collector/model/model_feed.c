@@ -119,14 +119,18 @@ static uint32_t short_rev(uint64_t rev)
 	return rev < UINT32_MAX ? (uint32_t)rev : UINT32_MAX;
 }
 
-/* Clears the chunk's fields: what a task reads first need not be its chunk. */
-static void forget_chunk(struct attempt_detail *d, const struct task_record *r)
+/* Clears what the newest record no longer has: the file system whose charges are unknown, as its
+ * numbers are newer, and the chunk, as what a task reads first need not be its chunk. */
+static void forget(struct attempt_detail *d, const struct task_record *r)
 {
 #define FORGET(name)                                                                               \
 	if (!TASK_KNOWN(r, name)) {                                                                \
 		d->name = 0;                                                                       \
 		d->known &= ~(UINT64_C(1) << TASK_F_##name);                                       \
 	}
+	FORGET(fs_unknown)
+	if (!(r->flags & CREMA_TASK_READS_DIFFER))
+		return;
 	FORGET(dataset)
 	FORGET(filename)
 	FORGET(treename)
@@ -154,8 +158,7 @@ static int attempt_take(struct model *m, struct attempt *a, const struct task_re
 	}
 #include "task_fields.def"
 #undef FIELD
-	if (r->flags & CREMA_TASK_READS_DIFFER)
-		forget_chunk(&d, r);
+	forget(&d, r);
 	memcpy(d.c.own, r->own, sizeof(d.c.own));
 	memcpy(d.c.pool, r->pool, sizeof(d.c.pool));
 	memcpy(d.c.count, r->count, sizeof(d.c.count));

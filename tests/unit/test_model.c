@@ -28,6 +28,31 @@ static void test_highest_revision_wins(void **state)
 	fx_free(fx);
 }
 
+/* It belongs to the numbers, not to the identity. */
+static void test_an_unknown_file_system_can_become_known(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = fx_record(1, "k", "s", 0, 0, 100);
+	struct attempt_detail d;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	r.rev = 5;
+	TASK_SET(&r, function, ((struct text){"f", 1}));
+	TASK_SET(&r, fs_unknown, ((struct text){"nfs", 3}));
+	fx_task(fx, 1, &r);
+	attempt_detail(fx_attempt(fx, 1, 1), &d);
+	assert_string_equal(d.fs_unknown, "nfs");
+	r = fx_record(1, "k", "s", 0, 0, 100);
+	r.type = CREMA_MSG_TASK_AMEND;
+	r.rev = 6;
+	fx_task(fx, 1, &r);
+	attempt_detail(fx_attempt(fx, 1, 1), &d);
+	assert_null(d.fs_unknown);
+	assert_string_equal(d.function, "f");
+	fx_free(fx);
+}
+
 static void test_end_outranks_progress_of_the_same_revision(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -376,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_highest_revision_wins),
+		cmocka_unit_test(test_an_unknown_file_system_can_become_known),
 		cmocka_unit_test(test_end_outranks_progress_of_the_same_revision),
 		cmocka_unit_test(test_unknown_is_not_zero),
 		cmocka_unit_test(test_clock_of_the_collector_wins),
