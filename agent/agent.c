@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,15 +17,12 @@
 
 volatile int agent_stopping;
 
-/* One line per reason why nothing arrives. */
-static void write_log(struct agent *a)
+/* A line about the worker into agent.log. */
+static void write_log(const struct agent *a, const char *text, const char *more)
 {
 	char path[PATH_MAX];
 	int fd;
 
-	if (!a->has_link || !a->uplink.trouble[0] || !strcmp(a->logged, a->uplink.trouble))
-		return;
-	memcpy(a->logged, a->uplink.trouble, sizeof(a->logged));
 	if (!a->spool[0] || dirs_make_own(a->spool) ||
 	    dirs_join(path, sizeof(path), a->spool, "agent.log"))
 		return;
@@ -34,17 +32,38 @@ static void write_log(struct agent *a)
 	/* Bounded, whatever happens outside. */
 	if (lseek(fd, 0, SEEK_END) < 64 << 10) {
 		log_to(fd);
-		log_line("worker %d: %s; records are kept in '%s'", a->options.pid,
-			 a->uplink.trouble, a->spool);
+		log_line("worker %d: %s%s", a->options.pid, text, more);
 		log_to(2);
 	}
 	close(fd);
 }
 
+/* One line per reason why nothing arrives. */
+static void log_trouble(struct agent *a)
+{
+	char kept[PATH_MAX + 32];
+
+	if (!a->has_link || !a->uplink.trouble[0] || !strcmp(a->logged, a->uplink.trouble))
+		return;
+	memcpy(a->logged, a->uplink.trouble, sizeof(a->logged));
+	snprintf(kept, sizeof(kept), "; records are kept in '%s'", a->spool);
+	write_log(a, a->uplink.trouble, kept);
+}
+
+static bool look_at_filesystems(struct agent *a)
+{
+	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+
+	if (a->kinds.trouble[0])
+		write_log(a, a->kinds.trouble, "");
+	a->kinds.trouble[0] = '\0';
+	return news;
+}
+
 /* Sends HELLO at the start, and again when the facts or a new file system have arrived. */
 static void say_hello(struct agent *a, uint64_t now)
 {
-	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+	bool news = look_at_filesystems(a);
 	const struct crema_probe_text *facts = &a->view.shm->facts;
 	uint64_t boot_ns;
 
@@ -198,7 +217,7 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 		a->ready_ns = mono_ns;
 	if (a->has_link && a->hello_sent) {
 		uplink_run(&a->uplink, mono_ns);
-		write_log(a);
+		log_trouble(a);
 	}
 	if (a->has_takeover)
 		takeover_run(&a->takeover, !away, mono_ns);

@@ -10,7 +10,6 @@
 #include <sys/vfs.h>
 
 #include "common/inflate.h"
-#include "common/log.h"
 #include "common/procfs.h"
 
 /* The texts that decide, read when a file system is new. */
@@ -149,7 +148,7 @@ static void open_sources(struct fskinds *f, struct sources *s, int pid)
 		buf_clear(&s->mounts);
 	rc = rc ? 0 : calibration_read(&s->calibration, path);
 	if (rc && !f->warned)
-		log_line("agent of worker %d: calibration %s", pid,
+		snprintf(f->trouble, sizeof(f->trouble), "calibration %s",
 			 calibration_explain(line, sizeof(line), rc, path));
 	f->warned |= rc != 0;
 }

@@ -13,6 +13,7 @@
 #ifndef CREMA_AGENT_FSKINDS_H
 #define CREMA_AGENT_FSKINDS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,9 +30,10 @@ struct fskind_entry {
 
 struct fskinds {
 	struct fskind_entry entry[CREMA_SHM_FILESYSTEMS];
-	unsigned int resolved; /* how many are known by now */
-	bool warned;	       /* about a calibration that cannot be used */
-	bool changed;	       /* by fskinds_recheck() */
+	unsigned int resolved;	      /* how many are known by now */
+	bool warned;		      /* about a calibration that cannot be used */
+	bool changed;		      /* by fskinds_recheck() */
+	char trouble[PATH_MAX + 192]; /* why; "": nothing new. The caller logs and clears it */
 };
 
 /* The layers named by one mountinfo line's options; known() is called for each. For tests. */

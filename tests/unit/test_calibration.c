@@ -219,6 +219,7 @@ static void test_agent(void **state)
 	assert_int_equal(kind_in_agent(f, 0x6969, "/sys", &figures), FSKIND_UNKNOWN);
 	write_file(path, &b, 0666);
 	assert_int_equal(kind_in_agent(f, 0x6969, "/proc", &figures), FSKIND_UNKNOWN);
+	assert_non_null(strstr(f->kinds.trouble, "can write to it"));
 	v.right = false;
 	assert_int_equal(calibration_put(&b, &v), 0);
 	write_file(path, &b, 0600);
