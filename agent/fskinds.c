@@ -141,7 +141,7 @@ static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fski
 static void open_sources(struct fskinds *f, struct sources *s, int pid)
 {
 	char path[PATH_MAX], line[PATH_MAX + 160];
-	int rc = calibration_path(path, sizeof(path));
+	int rc = calibration_path(path, sizeof(path), NULL);
 
 	*s = (struct sources){.pid = pid};
 	if (procfs_slurp_all(&s->mounts, "/proc/%d/mountinfo", pid))

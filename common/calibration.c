@@ -22,17 +22,17 @@
 #define HEAD "crema calibration 1\n"
 #define MOST_BYTES (1u << 20)
 
-int calibration_path(char *out, size_t size)
+int calibration_path(char *out, size_t size, const char *given)
 {
-	const char *given = getenv("CREMA_CALIBRATION");
+	const char *file = getenv("CREMA_CALIBRATION");
 	char state[PATH_MAX];
 	int rc;
 
-	if (given && *given) {
-		rc = snprintf(out, size, "%s", given);
+	if (file && *file) {
+		rc = snprintf(out, size, "%s", file);
 		return rc < 0 || (size_t)rc >= size ? -ENAMETOOLONG : 0;
 	}
-	rc = dirs_state(state, sizeof(state), NULL);
+	rc = dirs_state(state, sizeof(state), given);
 	return rc ? rc : dirs_join(out, size, state, "calibration");
 }
 

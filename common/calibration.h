@@ -34,8 +34,9 @@ struct verdict {
 	char way[32];
 };
 
-/* $CREMA_CALIBRATION, else "calibration" in the state directory: 0, -ENOENT or -ENAMETOOLONG. */
-int calibration_path(char *out, size_t size);
+/* $CREMA_CALIBRATION, else "calibration" in the state directory (dirs_state(given)): 0, -ENOENT or
+ * -ENAMETOOLONG. */
+int calibration_path(char *out, size_t size, const char *given);
 /* The verdict's type, kernel and options for a mount here; false: they do not fit. */
 bool calibration_of(const struct mount *m, struct verdict *v);
 

@@ -61,6 +61,7 @@ static int run(int argc, char **argv)
 	}
 	d.all_users = options_on(&options, OPT_all_users);
 	d.token_file = options.value[OPT_token_file];
+	d.dir = options.value[OPT_dir];
 	if (options.value[OPT_calibrate])
 		doctor_calibrate(&d, options.value[OPT_calibrate]);
 	else

@@ -93,12 +93,12 @@ static int try_all(struct doctor *d, struct cold *c, struct verdict *v)
 }
 
 /* Written next to its path and renamed: readers find a complete file. */
-static int keep(const struct verdict *v, char *path, char *why, size_t size)
+static int keep(const char *dir, const struct verdict *v, char *path, char *why, size_t size)
 {
 	struct buf text = BUF_INIT, trouble = BUF_INIT;
 	struct atomic_file file;
 	char folder[PATH_MAX];
-	int rc = calibration_path(path, PATH_MAX);
+	int rc = calibration_path(path, PATH_MAX, dir);
 	char *slash;
 
 	snprintf(folder, sizeof(folder), "%s", rc ? "" : path);
@@ -149,7 +149,7 @@ static void say_verdict(struct doctor *d, const struct verdict *v, int64_t f_typ
 				      : "storage bytes remain unknown there");
 		return;
 	}
-	if (keep(v, path, why, sizeof(why))) {
+	if (keep(d->dir, v, path, why, sizeof(why))) {
 		doctor_say(d, DOCTOR_BAD, ABOUT, "the verdict cannot be kept: %s", why);
 		doctor_advise(d, "name a file of your own with CREMA_CALIBRATION");
 		return;
@@ -239,7 +239,7 @@ void doctor_calibrations(struct doctor *d)
 	struct verdict v;
 	struct text rest;
 	struct mount m;
-	int rc = calibration_path(path, sizeof(path));
+	int rc = calibration_path(path, sizeof(path), d->dir);
 
 	if (!rc && (rc = calibration_read(&text, path)) != 0) {
 		doctor_say(d, DOCTOR_WARN, ABOUT, "%s",

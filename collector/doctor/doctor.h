@@ -36,6 +36,7 @@ struct doctor {
 	const char *library;   /* the preload library of this installation; NULL: none found */
 	const char *collector; /* given address; NULL: that of the workers here */
 	const char *page, *token_file;
+	const char *dir;		    /* the data directory; NULL: this user's */
 	size_t stuck;			    /* number of lines about it */
 	int only;			    /* pid of the only worker to check; 0: all */
 	struct doctor_target {		    /* where agents here send to, each once */

@@ -69,11 +69,11 @@ def image(place, kind, size="400M"):
     return path
 
 
-def calibrate(path, state, code=0):
+def calibrate(path, state, code=0, options=()):
     """Its lines, and the last one separately: the verdict, or the reason why there is none."""
     env = {**TOOLS, "XDG_STATE_HOME": str(state)}
-    done = subprocess.run([cluster.BUILD / "crema", "doctor", "--json", "--calibrate", path], env=env, capture_output=True,
-                          text=True, timeout=300)
+    done = subprocess.run([cluster.BUILD / "crema", "doctor", "--json", "--calibrate", path, *options], env=env,
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == code, done.stdout
     lines = json.loads(done.stdout)["lines"]
     assert all(line["about"] == "calibration" for line in lines)
@@ -149,6 +149,12 @@ def test_what_cannot_be_calibrated(place, tmp_path):
         assert "MiB are free" in refused(point) and "needs 16" in refused(point)
         assert [p.name for p in point.iterdir()] == ["lost+found"]
     assert verdicts(tmp_path) == []
+
+
+def test_the_data_directory_that_is_named(place, tmp_path):
+    with mounted(image(place, "squashfs"), tmp_path / "point") as point:
+        calibrate(point / "big", tmp_path, options=("--dir", tmp_path / "named"))
+    assert (tmp_path / "named" / "calibration").exists() and verdicts(tmp_path) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
