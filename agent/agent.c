@@ -50,10 +50,23 @@ static void log_trouble(struct agent *a)
 	write_log(a, a->uplink.trouble, kept);
 }
 
+/* The collector's verdicts may decide file systems again, and with them tasks and rows. */
 static bool look_at_filesystems(struct agent *a)
 {
-	bool news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+	bool news;
 
+	a->drain.hold = a->has_link && !a->has_verdicts;
+	if (a->uplink.has_calibration) {
+		a->uplink.has_calibration = false;
+		a->has_verdicts = true;
+		fskinds_ship(&a->kinds, &a->uplink.calibration, a->uplink.calibration_error);
+	}
+	news = fskinds_poll(&a->kinds, &a->view, a->ended ? getpid() : a->options.pid);
+	if (a->kinds.moved) {
+		a->drain.again |= a->kinds.moved;
+		a->kinds.moved = 0;
+		rows_forget(&a->rows);
+	}
 	if (a->kinds.trouble[0])
 		write_log(a, a->kinds.trouble, "");
 	a->kinds.trouble[0] = '\0';

@@ -119,8 +119,9 @@ static void poll_done(struct drain *d, uint32_t i)
 	const struct crema_task *now = &d->view->shm->task[i];
 	struct crema_task t;
 	bool settled = s->had_refs && CREMA_SLOT_REFS(view_word(d->view, i)) == 0;
+	bool again = now->fs_mask & d->again;
 
-	if (s->stage == DRAIN_ENDED && s->attempt == now->attempt && !settled &&
+	if (s->stage == DRAIN_ENDED && s->attempt == now->attempt && !settled && !again &&
 	    __atomic_load_n(&now->version, __ATOMIC_ACQUIRE) == s->version)
 		return;
 	if (!view_task(d->view, i, &t, &what.word) ||
@@ -130,7 +131,7 @@ static void poll_done(struct drain *d, uint32_t i)
 		adopt(s, t.attempt);
 	if (s->stage != DRAIN_ENDED) {
 		what.type = CREMA_MSG_TASK_END;
-	} else if (t.version == s->version && compose_sum(&t) == s->sum) {
+	} else if (!again && t.version == s->version && compose_sum(&t) == s->sum) {
 		/* The last reference was released without having counted anything. */
 		s->had_refs = CREMA_SLOT_REFS(what.word) != 0;
 		return;
@@ -143,6 +144,8 @@ static void try_free(struct drain *d, uint32_t i)
 {
 	struct drain_slot *s = &d->slot[i];
 
+	if (d->hold && d->used <= DRAIN_HELD && d->view->shm->task[i].fs_mask)
+		return;
 	if (s->stage == DRAIN_ENDED && !s->had_refs && outbox_is_safe(d->out, s->ticket) &&
 	    s->attempt == d->view->shm->task[i].attempt && view_free(d->view, i, s->version))
 		memset(s, 0, sizeof(*s));
@@ -183,6 +186,7 @@ void drain_poll(struct drain *d, uint64_t rss, uint64_t mono_ns, uint64_t boot_n
 				memset(&d->slot[i], 0, sizeof(d->slot[i]));
 		}
 	}
+	d->again = 0;
 }
 
 unsigned int drain_end(struct drain *d)
@@ -204,7 +208,8 @@ unsigned int drain_end(struct drain *d)
 			what.type = CREMA_MSG_TASK_END;
 		} else if (s->stage != DRAIN_ENDED) {
 			what.type = CREMA_MSG_TASK_END;
-		} else if (s->had_refs || s->version != t.version || compose_sum(&t) != s->sum) {
+		} else if (s->had_refs || s->version != t.version || compose_sum(&t) != s->sum ||
+			   (t.fs_mask & d->again)) {
 			what.type = CREMA_MSG_TASK_AMEND;
 		} else {
 			continue;

@@ -4,7 +4,9 @@
  * slot.
  *
  * A slot is freed when it is DONE, nothing refers to it, its last version was sent, and that record
- * is safe. The agent's own table is touched only where slots are used. One thread.
+ * is safe. Until the collector has sent its verdicts on file systems, up to DRAIN_HELD slots of
+ * tasks that read files are kept, so that these are sent again. The agent's own table is touched
+ * only where slots are used. One thread.
  */
 #ifndef CREMA_AGENT_DRAIN_H
 #define CREMA_AGENT_DRAIN_H
@@ -14,6 +16,7 @@
 
 #define DRAIN_PROGRESS_NS 500000000u
 #define DRAIN_PROGRESS_PER_POLL 256
+#define DRAIN_HELD 512u
 
 enum drain_stage { DRAIN_NEW, DRAIN_STARTED, DRAIN_ENDED };
 
@@ -38,8 +41,10 @@ struct drain {
 	uint64_t rss;		       /* of the worker, at the latest poll; 0 = unknown */
 	uint64_t last_boot, last_mono; /* when it was last seen alive */
 	uint32_t running, used;	       /* slots, at the latest poll */
-	struct buf text;	       /* scratch */
-	struct drain_slot *slot;       /* CREMA_SHM_TASKS of them */
+	bool hold;		       /* the collector's verdicts are still to come */
+	uint32_t again; /* file systems that were decided again: their ended tasks are sent again */
+	struct buf text;	 /* scratch */
+	struct drain_slot *slot; /* CREMA_SHM_TASKS of them */
 	struct drain_unknown {
 		uint32_t time;	/* bit CREMA_T_x: not measured in any task so far */
 		uint64_t count; /* bit CREMA_C_x */

@@ -16,6 +16,7 @@
 struct sources {
 	int pid;
 	struct buf mounts, calibration;
+	const struct buf *shipped;
 	bool calibrated; /* a layer is known only by a calibration */
 };
 
@@ -130,11 +131,13 @@ static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fski
 	found = mounts_find(all, dev, &m);
 	if (e->kind == FSKIND_UNRESOLVED)
 		e->kind = found ? overlay_kind(s, &m) : FSKIND_UNKNOWN;
-	if (!found || !calibration_of(&m, &v) || !calibration_find(&s->calibration, &v))
+	if (!found || !calibration_of(&m, &v))
+		return;
+	e->options_crc = crc_of(&v);
+	if (!calibration_find(&s->calibration, &v) && !calibration_find(s->shipped, &v))
 		return;
 	e->kind = calibration_kind(e->kind, f_type, &v);
 	calibration_figures(e->figures, &v);
-	e->options_crc = crc_of(&v);
 }
 
 /* Without them, everything that depends on them is unknown. */
@@ -143,7 +146,7 @@ static void open_sources(struct fskinds *f, struct sources *s, int pid)
 	char path[PATH_MAX], line[PATH_MAX + 160];
 	int rc = calibration_path(path, sizeof(path), NULL);
 
-	*s = (struct sources){.pid = pid};
+	*s = (struct sources){.pid = pid, .shipped = &f->shipped};
 	if (procfs_slurp_all(&s->mounts, "/proc/%d/mountinfo", pid))
 		buf_clear(&s->mounts);
 	rc = rc ? 0 : calibration_read(&s->calibration, path);
@@ -153,35 +156,73 @@ static void open_sources(struct fskinds *f, struct sources *s, int pid)
 	f->warned |= rc != 0;
 }
 
+void fskinds_release(struct fskinds *f)
+{
+	buf_release(&f->shipped);
+}
+
+void fskinds_ship(struct fskinds *f, const struct buf *text, int error)
+{
+	if (!error && text->len == f->shipped.len &&
+	    (!text->len || !memcmp(text->data, f->shipped.data, text->len)))
+		return;
+	if (!error) {
+		buf_clear(&f->shipped);
+		error = buf_add(&f->shipped, text->data, text->len);
+		f->again = true;
+	}
+	if (error && !f->shipped_warned)
+		snprintf(f->trouble, sizeof(f->trouble),
+			 "the collector's calibration is ignored: %s", calibration_why(error));
+	f->shipped_warned |= error != 0;
+}
+
+/* Decides entry i, or decides it again; true if that is news. */
+static bool decide(struct fskinds *f, struct sources *sources, const struct crema_filesystem *s,
+		   uint32_t i)
+{
+	struct fskind_entry now, *e = &f->entry[i];
+	bool first = e->kind == FSKIND_UNRESOLVED;
+
+	resolve(sources, s->f_type, s->dev, &now);
+	/* The shim counts everything that found no room in its last entry. */
+	if (i == CREMA_SHM_FILESYSTEMS - 1) {
+		now.kind = FSKIND_UNKNOWN;
+		now.apart = false;
+	}
+	/* What was counted on another mount with this device's number is not proven by this one. */
+	if (!first && (now.options_crc != e->options_crc ||
+		       (now.kind == e->kind && !strcmp(now.figures, e->figures))))
+		return false;
+	/* A first read may have been recorded before this. */
+	if (now.kind != e->kind)
+		f->moved |= 1u << i;
+	f->resolved += first;
+	*e = now;
+	return true;
+}
+
 bool fskinds_poll(struct fskinds *f, const struct view *v, int pid)
 {
 	struct sources sources;
-	bool news = false;
+	bool opened = false, news = f->changed;
 
 	for (uint32_t i = 0; i < CREMA_SHM_FILESYSTEMS; i++) {
-		struct fskind_entry *e = &f->entry[i];
 		const struct crema_filesystem *s = &v->shm->filesystem[i];
 
-		if (e->kind != FSKIND_UNRESOLVED ||
+		if ((f->entry[i].kind != FSKIND_UNRESOLVED && !f->again) ||
 		    __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != 2)
 			continue;
-		if (!news)
+		if (!opened)
 			open_sources(f, &sources, pid);
-		news = true;
-		resolve(&sources, s->f_type, s->dev, e);
-		/* The shim counts everything that found no room in its last entry. */
-		if (i == CREMA_SHM_FILESYSTEMS - 1) {
-			e->kind = FSKIND_UNKNOWN;
-			e->apart = false;
-		}
-		f->resolved++;
+		opened = true;
+		news |= decide(f, &sources, s, i);
 	}
-	if (news) {
+	if (opened) {
 		buf_release(&sources.mounts);
 		buf_release(&sources.calibration);
 	}
-	news = news || f->changed;
-	f->changed = false;
+	f->again = f->changed = false;
 	return news;
 }
 
@@ -205,6 +246,7 @@ void fskinds_recheck(struct fskinds *f, const struct view *v, int pid)
 			continue;
 		e->kind = FSKIND_UNKNOWN;
 		e->figures[0] = '\0';
+		e->options_crc = 0;
 		f->changed = true;
 	}
 	buf_release(&mounts);

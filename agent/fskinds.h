@@ -7,8 +7,9 @@
  * memory and the kernel's own tables (proc, cgroup) have no storage ("none"); overlay is exact if
  * all its layers are on known ones; every other one is "unknown" unless the site has proven it
  * ("calibrated", common/calibration.h). A calibration that found wrong charges makes any of them
- * unknown. Results are kept by index of the worker's table, so mounts and calibration are read once
- * per file system: a later calibration applies to workers that start later. One thread.
+ * unknown. Verdicts come from this machine's file and from the collector; the file's apply first.
+ * Results are kept by index of the worker's table, so mounts and file are read once per file
+ * system, and again when the collector sends other verdicts. One thread.
  */
 #ifndef CREMA_AGENT_FSKINDS_H
 #define CREMA_AGENT_FSKINDS_H
@@ -25,20 +26,30 @@ struct fskind_entry {
 	bool apart;		/* unknown to the shim, too: it also counts its charges as unsure */
 	char name[FSKIND_NAME]; /* "ext4", "overlay", ... */
 	char figures[CALIBRATION_FIGURES]; /* what its calibration found; "": none */
-	uint32_t options_crc;		   /* of the mount that was calibrated */
+	uint32_t options_crc; /* of its mount when it was decided; 0: unknown, or another one since
+			       */
 };
 
 struct fskinds {
 	struct fskind_entry entry[CREMA_SHM_FILESYSTEMS];
 	unsigned int resolved;	      /* how many are known by now */
 	bool warned;		      /* about a calibration that cannot be used */
-	bool changed;		      /* by fskinds_recheck() */
 	char trouble[PATH_MAX + 192]; /* why; "": nothing new. The caller logs and clears it */
+	bool changed;		      /* by fskinds_recheck() */
+	struct buf shipped;	      /* the collector's verdicts; "": none */
+	bool again;		      /* they are new: everything is decided again */
+	bool shipped_warned;
+	uint32_t moved; /* bit i: entry[i] was decided, or differently than before. The caller
+			   clears it */
 };
 
 /* The layers named by one mountinfo line's options; known() is called for each. For tests. */
 bool fskind_layers(const char *options, bool (*known)(void *arg, const char *path), void *arg);
 
+void fskinds_release(struct fskinds *f);
+/* Takes the collector's verdicts (calibration_unpack()) for the next fskinds_poll(). error: they
+ * are ignored, and the ones before stay. */
+void fskinds_ship(struct fskinds *f, const struct buf *text, int error);
 /* Resolves what is new in the table: true if anything was, or has changed. */
 bool fskinds_poll(struct fskinds *f, const struct view *v, int pid);
 /*

@@ -232,6 +232,7 @@ void agent_release(struct agent *a)
 	tls_context_free(a->security.context);
 	outbox_release(&a->outbox);
 	drain_release(&a->drain);
+	fskinds_release(&a->kinds);
 	rows_release(&a->rows);
 	stacks_release(&a->stacks);
 	pylines_release(&a->lines);

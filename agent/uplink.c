@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/calibration.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/pack.h"
@@ -166,6 +167,24 @@ static void send_clock(struct uplink *u)
 	put_frame(u, CREMA_FRAME_CLOCK, &question);
 }
 
+/* Before the collector's proof, anyone could have sent it. */
+static int on_calibration(struct uplink *u, const msgpack_object *map)
+{
+	if (u->state < UPLINK_GREETING)
+		return -EPROTO;
+	u->calibration_error = calibration_unpack(&u->calibration, map);
+	u->was_sent = u->has_calibration = true;
+	return 0;
+}
+
+/* There are none, or it is older and does not send them. */
+static void without_calibration(struct uplink *u)
+{
+	buf_clear(&u->calibration);
+	u->calibration_error = 0;
+	u->has_calibration = true;
+}
+
 static int on_welcome(struct uplink *u, uint64_t seq, uint64_t now)
 {
 	if (u->state == UPLINK_READY) {
@@ -180,6 +199,8 @@ static int on_welcome(struct uplink *u, uint64_t seq, uint64_t now)
 	u->pause_ns = UPLINK_PAUSE_MIN_NS;
 	u->clock_next_ns = now;
 	u->trouble[0] = '\0';
+	if (!u->was_sent)
+		without_calibration(u);
 	u->source->rewind(u->source->arg, seq);
 	return 0;
 }
@@ -193,6 +214,8 @@ static int on_map(struct uplink *u, const struct frame *f, const msgpack_object 
 		return on_proof(u, map, now);
 	case CREMA_FRAME_WELCOME:
 		return on_welcome(u, f->head.first_seq, now);
+	case CREMA_FRAME_CALIBRATION:
+		return on_calibration(u, map);
 	case CREMA_FRAME_REFUSE:
 		return on_refuse(u, map);
 	case CREMA_FRAME_CLOCK:
@@ -245,6 +268,7 @@ void uplink_release(struct uplink *u)
 	session_release(&u->session);
 	buf_release(&u->in);
 	buf_release(&u->out);
+	buf_release(&u->calibration);
 	u->state = UPLINK_OFF;
 }
 
@@ -278,6 +302,7 @@ static void hang_up(struct uplink *u, uint64_t now)
 	buf_clear(&u->in);
 	buf_clear(&u->out);
 	u->outstanding = false;
+	u->was_sent = false;
 	u->clock_sent_ns = 0;
 	u->clock_rounds = 0;
 	enter(u, UPLINK_OFF, now);

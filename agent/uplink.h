@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * uplink.h - the connection to the collector: connects, lets it prove the token, sends, takes
- * acknowledgements, exchanges clocks; retries with growing pauses when it breaks.
+ * acknowledgements and verdicts on file systems, exchanges clocks; retries with growing pauses when
+ * it breaks.
  *
  * An agent that has a token sends only a random number until the collector has proved that it has
  * the same one, and everything afterwards is sealed (common/session.h). An agent that finds no
@@ -82,8 +83,13 @@ struct uplink {
 	uint64_t clock_sent_ns;	   /* realtime of the current request; 0: none */
 	uint64_t clock_next_ns;
 	struct uplink_clock best, result;
-	bool has_result;   /* result is new: the caller takes it and clears this */
-	char trouble[256]; /* why the last connection failed; "" = it did not */
+	bool has_result; /* result is new: the caller takes it and clears this */
+	/* The collector's verdicts (common/calibration.h), or why they cannot be used. */
+	struct buf calibration;
+	int calibration_error;
+	bool has_calibration; /* as has_result; from the first WELCOME on */
+	bool was_sent;	      /* the present collector has sent some */
+	char trouble[256];    /* why the last connection failed; "" = it did not */
 };
 
 /* security: NULL or switched off = plain; must outlive the uplink. */

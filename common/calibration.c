@@ -18,6 +18,8 @@
 #include "common/dirs.h"
 #include "common/inflate.h"
 #include "common/log.h"
+#include "common/pack.h"
+#include "wire.h"
 
 #define HEAD "crema calibration 1\n"
 #define MOST_BYTES (1u << 20)
@@ -197,16 +199,40 @@ int calibration_read(struct buf *out, const char *path)
 	return rc;
 }
 
+int calibration_unpack(struct buf *out, const msgpack_object *map)
+{
+	const msgpack_object *value = get(map, "text");
+	struct text text = get_text(map, "text");
+	int rc;
+
+	buf_clear(out);
+	if (value && value->type == MSGPACK_OBJECT_NIL)
+		return 0;
+	if (!text.ptr)
+		return -EBADMSG;
+	if (text.len > CREMA_CALIBRATION_BYTES)
+		return -EFBIG;
+	rc = calibration_check(text.ptr, text.len);
+	if (!rc)
+		rc = buf_add(out, text.ptr, text.len);
+	if (rc)
+		buf_clear(out);
+	return rc;
+}
+
+const char *calibration_why(int error)
+{
+	return error == -EPERM	   ? "another user owns it or can write to it"
+	       : error == -EPROTO  ? "it is of another version of crema"
+	       : error == -EBADMSG ? "it is damaged"
+				   : log_error(error);
+}
+
 const char *calibration_explain(char *out, size_t size, int error, const char *path)
 {
-	const char *why = error == -EPERM     ? "another user owns it or can write to it"
-			  : error == -EPROTO  ? "it is of another version of crema"
-			  : error == -EBADMSG ? "it is damaged"
-					      : log_error(error);
-
 	snprintf(out, size,
 		 "'%s' is ignored: %s; remove it, and run: crema doctor --calibrate PATH", path,
-		 why);
+		 calibration_why(error));
 	return out;
 }
 

@@ -3,8 +3,8 @@
  * calibration.h - what a site has proven about its file systems' storage charges.
  *
  * `crema doctor --calibrate` keeps a verdict for each file system type, kernel release and set of
- * mount options (mounts_options()) in one text file; agents read it. A verdict applies if all three
- * are equal. The text is
+ * mount options (mounts_options()) in one text file. Agents read it, and get the collector's in its
+ * CALIBRATION frames. A verdict applies if all three are equal. The text is
  *
  *	crema calibration 1
  *	right|wrong TYPE KERNEL OPTIONS TIME CHARGED NEEDED WAY
@@ -55,6 +55,14 @@ int calibration_put(struct buf *text, const struct verdict *v);
  * or can write to it; else as calibration_check(), -EFBIG or -errno. `out` is empty after an error.
  */
 int calibration_read(struct buf *out, const char *path);
+/*
+ * The verdicts of a CALIBRATION frame's map, checked like a file's: 0 (out is empty: there are
+ * none), -EFBIG (over CREMA_CALIBRATION_BYTES), -ENOMEM or as calibration_check(). `out` is empty
+ * after an error.
+ */
+int calibration_unpack(struct buf *out, const msgpack_object *map);
+/* What such an error means. */
+const char *calibration_why(int error);
 /* A line about an error of calibration_read(): what failed and what to do. Returns out. */
 const char *calibration_explain(char *out, size_t size, int error, const char *path);
 

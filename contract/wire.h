@@ -16,9 +16,12 @@
  * and CLOCK the other. After the collector's PROOF every frame is sent in a separate sealed record
  * (common/seal.h), under keys made from the token and both nonces (common/auth.h). The agent's
  * proof is that this record opens. Without a token (`crema collect --insecure`) nonce and mac are
- * nil, the agent sends no PROOF and frames are sent as they are. Protocol 1: AUTH carries mac =
- * HMAC-SHA256(token, collector nonce + agent nonce + worker id), HELLO follows at once, there is no
- * PROOF and nothing is sealed. Tokens, environment and arguments are never sent.
+ * nil, the agent sends no PROOF and frames are sent as they are. A collector that has verdicts on
+ * file systems sends CALIBRATION before its first WELCOME, and again when they change: each
+ * replaces the one before. Older agents skip it; a WELCOME without one, as an older collector's,
+ * means that there are none. Protocol 1: AUTH carries mac = HMAC-SHA256(token, collector nonce +
+ * agent nonce + worker id), HELLO follows at once, there is no PROOF and nothing is sealed. Tokens,
+ * environment and arguments are never sent.
  *
  * HELLO's map: {"facts": {...}, "task_fields": [names...]}. facts (all optional, nil = unknown):
  * host, boot_id, net_namespace (its inode), pid, start_ticks, agent_pid, agent_version, shim_abi,
@@ -52,10 +55,11 @@
 #define CREMA_PROTOCOL 2u	 /* of connections: their messages and protection */
 #define CREMA_PROTOCOL_OLDEST 1u /* a collector accepts it only by option */
 
-#define CREMA_FRAME_ZLIB 1u		  /* flag: payload is zlib data */
-#define CREMA_FRAME_STORED_MAX (1u << 20) /* reject more stored bytes */
-#define CREMA_FRAME_RAW_MAX (4u << 20)	  /* do not inflate to more */
-#define CREMA_DOING_BYTES (320u << 10)	  /* a DOING message has less */
+#define CREMA_FRAME_ZLIB 1u		    /* flag: payload is zlib data */
+#define CREMA_FRAME_STORED_MAX (1u << 20)   /* reject more stored bytes */
+#define CREMA_FRAME_RAW_MAX (4u << 20)	    /* do not inflate to more */
+#define CREMA_DOING_BYTES (320u << 10)	    /* a DOING message has less */
+#define CREMA_CALIBRATION_BYTES (32u << 10) /* CALIBRATION's text has at most that */
 #define CREMA_WORKER_ID_BYTES 16u
 #define CREMA_DEFAULT_PORT 8990
 #define CREMA_DEFAULT_HTTP 8991

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fuzz_mounts.c - the kernel's texts about mounts, and a calibration file that anyone may have
- * written: mountinfo up to a NUL, then the other one. Valid verdicts are written and found
- * again. */
+/* fuzz_mounts.c - the kernel's texts about mounts, and a calibration that anyone may have written,
+ * as a file or as a message: mountinfo up to a NUL, then the other one. Valid verdicts are written
+ * and found again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/calibration.h"
 #include "common/mountstats.h"
+#include "common/pack.h"
 #include "tests/fuzz/fuzz.h"
 
 static void verdicts(const char *p, size_t n)
@@ -24,6 +25,22 @@ static void verdicts(const char *p, size_t n)
 			abort();
 	}
 	buf_release(&copy);
+}
+
+/* The same as a collector's message. */
+static void shipped(const uint8_t *p, size_t n)
+{
+	struct buf text = BUF_INIT;
+	struct unpack u;
+	int rc;
+
+	if (unpack_open(&u, p, n))
+		return;
+	rc = calibration_unpack(&text, &u.root);
+	if ((rc && text.len) || (text.len && calibration_check((const char *)text.data, text.len)))
+		abort();
+	unpack_release(&u);
+	buf_release(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -49,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	while (mounts_next(&mounts, &m))
 		mounts_options(&m, options);
 	verdicts(second, b);
+	shipped((const uint8_t *)second, b);
 	free(first);
 	free(second);
 	return 0;

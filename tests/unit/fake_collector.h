@@ -36,6 +36,8 @@ struct collector {
 	bool ignorant, proofless; /* replies with another token's proof, or with none */
 	bool flip;		  /* one bit in the last byte of each reply */
 	bool timeless;		  /* does not reply to CLOCK */
+	struct buf *calibration;  /* map sent before WELCOME; NULL: an older collector */
+	bool hasty;		  /* and before its proof */
 	unsigned int hellos, frames, auths, clocks, data;
 };
 
@@ -102,6 +104,8 @@ static void on_auth(struct collector *c, const struct frame *f)
 		pack_kv_nil(&pk, "mac");
 	else
 		pack_kv_bin(&pk, "mac", keys.proof, sizeof(keys.proof));
+	if (c->hasty)
+		reply(c, CREMA_FRAME_CALIBRATION, 0, c->calibration);
 	reply(c, CREMA_FRAME_PROOF, 0, &body);
 	c->session.sealed = !c->proofless && !c->ignorant;
 	buf_release(&body);
@@ -125,6 +129,8 @@ static void on_frame(struct collector *c, const struct frame *f)
 		c->hellos++;
 		pack_map(&pk, 1);
 		pack_kv_text(&pk, c->refuse ? "reason" : "name", "made up");
+		if (c->calibration)
+			reply(c, CREMA_FRAME_CALIBRATION, 0, c->calibration);
 		reply(c, c->refuse ? CREMA_FRAME_REFUSE : CREMA_FRAME_WELCOME, c->want, &body);
 		if (!c->hello)
 			c->next = c->want;

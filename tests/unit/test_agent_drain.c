@@ -66,6 +66,65 @@ static void test_reused_slot(void **state)
 	}
 }
 
+/* Ended tasks that read on a file system are sent again when it is decided again, and are kept
+ * until the collector's verdicts are there. */
+static void test_decided_again(void **state)
+{
+	struct fake *f = *state;
+	struct fskind_entry *e = &f->kinds.entry[3];
+
+	*e = (struct fskind_entry){.kind = FSKIND_UNKNOWN, .apart = true, .name = "nfs"};
+	f->drain.hold = true;
+	start(f, 0, 1)->fs_mask = 1u << 3;
+	start(f, 1, 2)->fs_mask = 1u << 4;
+	start(f, 2, 3);
+	f->kinds.entry[4].kind = FSKIND_EXACT;
+	for (uint32_t i = 0; i < 3; i++)
+		done(f, i, 0);
+	poll_and_look(f, SECOND / 4);
+	assert_int_equal(f->types[CREMA_MSG_TASK_END], 3);
+	assert_true(text_is(f->r[0].fs_unknown, "nfs"));
+	ack_all(f);
+	poll_and_look(f, SECOND / 4);
+	assert_int_equal(f->n, 0);
+	assert_int_equal(f->shm->slot_word[0], CREMA_SLOT_DONE);
+	assert_int_equal(f->shm->slot_word[2], CREMA_SLOT_FREE); /* it read no file */
+	e->kind = FSKIND_CALIBRATED;
+	f->drain.hold = false;
+	f->drain.again = 1u << 3;
+	poll_and_look(f, SECOND / 4);
+	assert_int_equal(f->n, 1);
+	assert_int_equal(f->r[0].type, CREMA_MSG_TASK_AMEND);
+	assert_int_equal(f->r[0].attempt, 1);
+	assert_false(TASK_KNOWN(&f->r[0], fs_unknown));
+	assert_int_equal(f->shm->slot_word[0], CREMA_SLOT_DONE); /* until that is safe, too */
+	assert_int_equal(f->shm->slot_word[1], CREMA_SLOT_FREE);
+	ack_all(f);
+	poll_and_look(f, SECOND / 4);
+	assert_int_equal(f->n, 0);
+	assert_int_equal(f->shm->slot_word[0], CREMA_SLOT_FREE);
+}
+
+/* A collector that never answers costs DRAIN_HELD slots, not all of them. */
+static void test_held_slots_are_few(void **state)
+{
+	struct fake *f = *state;
+	uint32_t held = 0;
+
+	f->drain.hold = true;
+	for (uint32_t i = 0; i < DRAIN_HELD + 100; i++) {
+		start(f, i, i + 1)->fs_mask = 1;
+		done(f, i, 0);
+	}
+	drain_poll(&f->drain, 0, f->now, f->now);
+	outbox_flush(&f->out);
+	ack_all(f);
+	drain_poll(&f->drain, 0, f->now, f->now);
+	for (uint32_t i = 0; i < DRAIN_HELD + 100; i++)
+		held += f->shm->slot_word[i] == CREMA_SLOT_DONE;
+	assert_int_equal(held, DRAIN_HELD);
+}
+
 static void test_amend(void **state)
 {
 	struct fake *f = *state;
@@ -177,9 +236,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(test_life),	      T(test_reused_slot),
-		T(test_amend),	      T(test_amend_without_version),
-		T(test_late_version), T(test_killed),
+		T(test_life),	       T(test_reused_slot),
+		T(test_amend),	       T(test_amend_without_version),
+		T(test_late_version),  T(test_killed),
+		T(test_decided_again), T(test_held_slots_are_few),
 	};
 
 	return cmocka_run_group_tests_name("agent drain", tests, NULL, NULL);

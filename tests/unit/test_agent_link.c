@@ -3,6 +3,8 @@
  * collector. */
 #include "tests/unit/fake_collector.h"
 
+#include "common/calibration.h"
+
 static void test_connection(void **state)
 {
 	struct site s;
@@ -184,6 +186,66 @@ static void test_without_a_token(void **state)
 	site_stop(&s);
 }
 
+/* Connects once more; true: what the collector sent, or that it sent nothing, is there to take. */
+static bool verdicts_of(struct site *s, struct buf *map, struct buf *text)
+{
+	s->c.calibration = map;
+	hang_up(&s->c);
+	for (int i = 0; i < 4; i++)
+		uplink_run(&s->u, clock_mono_ns());
+	s->u.has_calibration = false;
+	for (int i = 0; i < 300 && !s->u.has_calibration; i++) {
+		s->u.retry_ns = 0;
+		uplink_run(&s->u, clock_mono_ns());
+		serve(&s->c);
+		usleep(1000);
+	}
+	buf_clear(text);
+	buf_add(text, s->u.calibration.data, s->u.calibration.len);
+	return s->u.has_calibration && uplink_is_ready(&s->u);
+}
+
+static void test_verdicts(void **state)
+{
+	struct verdict v = {
+		.right = true, .type = "nfs4", .kernel = "6.1", .options = "rw", .way = "all"};
+	struct buf text = BUF_INIT, got = BUF_INIT;
+	struct packed_map map, other;
+	struct site s;
+
+	(void)state;
+	assert_int_equal(calibration_put(&text, &v), 0);
+	pack_kv_str(packed_map_begin(&map), "text", (char *)text.data, text.len);
+	packed_map_end(&map);
+	pack_kv_str(packed_map_begin(&other), "text", (char *)text.data, text.len - 1);
+	packed_map_end(&other);
+	site_start(&s, NULL);
+	uplink_init(&s.u, &s.c.address, &s.source, NULL);
+	assert_true(verdicts_of(&s, &map.buf, &got));
+	assert_int_equal(s.u.calibration_error, 0);
+	assert_true(calibration_find(&got, &v));
+	/* A damaged one is reported, and the connection is used. */
+	assert_true(verdicts_of(&s, &other.buf, &got));
+	assert_int_equal(s.u.calibration_error, -EBADMSG);
+	assert_int_equal(got.len, 0);
+	assert_true(verdicts_of(&s, &map.buf, &got));
+	assert_true(got.len);
+	/* A collector that sends none has none. */
+	assert_true(verdicts_of(&s, NULL, &got));
+	assert_int_equal(s.u.calibration_error, 0);
+	assert_int_equal(got.len, 0);
+	/* Before the proof it could be anyone's. */
+	s.c.hasty = true;
+	assert_false(verdicts_of(&s, &map.buf, &got));
+	assert_int_equal(s.c.hellos, 4);
+	uplink_release(&s.u);
+	site_stop(&s);
+	buf_release(&text);
+	buf_release(&got);
+	buf_release(&map.buf);
+	buf_release(&other.buf);
+}
+
 static void test_takeover(void **state)
 {
 	struct utimbuf old = {1000, 1000};
@@ -229,7 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connection),	cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_takeover),	cmocka_unit_test(test_strangers),
-		cmocka_unit_test(test_without_a_token),
+		cmocka_unit_test(test_without_a_token), cmocka_unit_test(test_verdicts),
 	};
 
 	return cmocka_run_group_tests_name("agent link", tests, make_dir, remove_dir);

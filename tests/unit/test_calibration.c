@@ -13,7 +13,9 @@
 
 #include "collector/doctor/ways.h"
 #include "common/calibration.h"
+#include "common/pack.h"
 #include "common/procfs.h"
+#include "wire.h"
 
 #define MIB 1048576u
 
@@ -110,6 +112,67 @@ static void test_text(void **state)
 	buf_add(&b, "crema calibration 2\nnew\n", 24);
 	assert_int_equal(calibration_check((char *)b.data, b.len), -EPROTO);
 	buf_release(&b);
+}
+
+/* calibration_unpack() of {key: text}; in its own allocation, so that a sanitizer sees reads past
+ * its end. */
+static int unpacked(const char *key, const void *text, size_t n, struct buf *out)
+{
+	struct packed_map map;
+	struct unpack u;
+	struct buf *packed;
+	char *copy;
+	int rc;
+
+	pack_kv_str(packed_map_begin(&map), key, text, n);
+	packed = packed_map_end(&map);
+	copy = malloc(packed->len);
+	memcpy(copy, packed->data, packed->len);
+	assert_int_equal(unpack_open(&u, copy, packed->len), 0);
+	rc = calibration_unpack(out, &u.root);
+	unpack_release(&u);
+	free(copy);
+	buf_release(packed);
+	return rc;
+}
+
+/* What is not a complete calibration leaves no verdict. */
+static void test_shipped_text(void **state)
+{
+	struct verdict right = verdict(true, "nfs4", "6.1", "rw"), other = right, v;
+	struct buf b = BUF_INIT, out = BUF_INIT;
+	msgpack_object number = {.type = MSGPACK_OBJECT_POSITIVE_INTEGER};
+
+	(void)state;
+	assert_int_equal(calibration_put(&b, &right), 0);
+	assert_int_equal(unpacked("text", b.data, b.len, &out), 0);
+	v = verdict(false, "nfs4", "6.1", "rw");
+	assert_true(calibration_find(&out, &v) && v.right);
+	assert_int_equal(unpacked("text", NULL, 0, &out), 0);
+	assert_int_equal(out.len, 0);
+	for (size_t n = 0; n < b.len; n++) {
+		buf_add(&out, "x", 1);
+		assert_int_equal(unpacked("text", b.data, n, &out), -EBADMSG);
+		assert_int_equal(out.len, 0);
+		for (int bit = 0; bit < 8; bit++) {
+			b.data[n] ^= (unsigned char)(1 << bit);
+			assert_true(unpacked("text", b.data, b.len, &out) < 0);
+			assert_int_equal(out.len, 0);
+			b.data[n] ^= (unsigned char)(1 << bit);
+		}
+	}
+	assert_int_equal(unpacked("texts", b.data, b.len, &out), -EBADMSG);
+	assert_int_equal(calibration_unpack(&out, &number), -EBADMSG);
+	assert_int_equal(unpacked("text", "crema calibration 2\nnew\n", 24, &out), -EPROTO);
+	for (int i = 0; b.len <= CREMA_CALIBRATION_BYTES; i++) {
+		assert_int_equal(unpacked("text", b.data, b.len, &out), 0);
+		snprintf(other.options, sizeof(other.options), "%0999d", i);
+		assert_int_equal(calibration_put(&b, &other), 0);
+	}
+	assert_int_equal(unpacked("text", b.data, b.len, &out), -EFBIG);
+	assert_int_equal(out.len, 0);
+	buf_release(&b);
+	buf_release(&out);
 }
 
 static void write_file(const char *path, const struct buf *b, mode_t mode)
@@ -231,6 +294,148 @@ static void test_agent(void **state)
 	buf_release(&b);
 }
 
+/* An agent without a file, whose worker has read on /proc's file system, called NFS. */
+static struct fskind_entry *begin_agent(struct fake *f, struct verdict *v)
+{
+	struct buf mounts = BUF_INIT;
+	struct mount m;
+	struct stat st;
+
+	setenv("CREMA_CALIBRATION", "/nowhere/calibration", 1);
+	assert_int_equal(procfs_slurp_all(&mounts, "/proc/self/mountinfo"), 0);
+	assert_int_equal(stat("/proc", &st), 0);
+	assert_true(mounts_find((struct text){(char *)mounts.data, mounts.len}, st.st_dev, &m));
+	assert_true(calibration_of(&m, v));
+	buf_release(&mounts);
+	v->right = true;
+	strcpy(v->way, "all");
+	f->shm->filesystem[0] =
+		(struct crema_filesystem){.state = 2, .f_type = 0x6969, .dev = st.st_dev};
+	assert_true(fskinds_poll(&f->kinds, &f->view, getpid()));
+	assert_int_equal(f->kinds.entry[0].kind, FSKIND_UNKNOWN);
+	f->kinds.moved = 0;
+	return &f->kinds.entry[0];
+}
+
+/* What the collector sends; v NULL: nothing. Returns whether that is news. */
+static bool ship(struct fake *f, const struct verdict *v)
+{
+	struct buf b = BUF_INIT;
+
+	if (v)
+		assert_int_equal(calibration_put(&b, v), 0);
+	fskinds_ship(&f->kinds, &b, 0);
+	buf_release(&b);
+	return fskinds_poll(&f->kinds, &f->view, getpid());
+}
+
+static void test_shipped(void **state)
+{
+	struct fake *f = *state;
+	struct buf none = BUF_INIT;
+	struct verdict v;
+	struct fskind_entry *e = begin_agent(f, &v);
+
+	/* It arrives when the file system has been decided. */
+	assert_true(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_CALIBRATED);
+	assert_string_equal(e->figures, "charged 0 of 0 MiB (all)");
+	assert_int_equal(f->kinds.moved, 1);
+	f->kinds.moved = 0;
+	assert_false(ship(f, &v)); /* as with each new connection */
+	assert_int_equal(f->kinds.moved, 0);
+	/* One that is damaged is ignored, with one line. */
+	for (int i = 0; i < 2; i++) {
+		fskinds_ship(&f->kinds, &none, -EBADMSG);
+		assert_false(fskinds_poll(&f->kinds, &f->view, getpid()));
+		assert_int_equal(e->kind, FSKIND_CALIBRATED);
+		assert_string_equal(f->kinds.trouble,
+				    i ? ""
+				      : "the collector's calibration is ignored: it is damaged");
+		f->kinds.trouble[0] = '\0';
+	}
+	/* New file systems, too. */
+	f->shm->filesystem[1] = f->shm->filesystem[0];
+	assert_true(fskinds_poll(&f->kinds, &f->view, getpid()));
+	assert_int_equal(f->kinds.entry[1].kind, FSKIND_CALIBRATED);
+	f->kinds.moved = 0;
+	/* Other figures are news, but do not make records different. */
+	v.needed_bytes = v.charged_bytes = 64 * MIB;
+	assert_true(ship(f, &v));
+	assert_int_equal(f->kinds.moved, 0);
+	v.right = false;
+	assert_true(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_UNKNOWN);
+	assert_true(e->figures[0]);
+	assert_int_equal(f->kinds.moved, 3);
+	assert_true(ship(f, NULL));
+	assert_string_equal(e->figures, "");
+	fskinds_release(&f->kinds);
+}
+
+/* By type, kernel and options, the file of this machine applies first; what is not in it is the
+ * collector's. */
+static void test_own_file_first(void **state)
+{
+	char dir[] = "/tmp/crema-test-XXXXXX", path[64];
+	struct fake *f = *state;
+	struct buf b = BUF_INIT;
+	struct verdict v, other;
+	struct fskind_entry *e = begin_agent(f, &v);
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/calibration", dir);
+	setenv("CREMA_CALIBRATION", path, 1);
+	for (int own = 0; own < 2; own++) {
+		v.right = own;
+		assert_int_equal(calibration_put(&b, &v), 0);
+		write_file(path, &b, 0600);
+		v.right = !own;
+		assert_true(ship(f, &v));
+		assert_int_equal(e->kind, own ? FSKIND_CALIBRATED : FSKIND_UNKNOWN);
+		assert_true(e->figures[0]);
+	}
+	other = v;
+	strcpy(other.kernel, "another");
+	buf_release(&b);
+	assert_int_equal(calibration_put(&b, &other), 0);
+	write_file(path, &b, 0600);
+	v.right = true;
+	assert_false(ship(f, &v)); /* as the file before */
+	assert_int_equal(e->kind, FSKIND_CALIBRATED);
+	v.right = false;
+	assert_true(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_UNKNOWN);
+	unlink(path);
+	rmdir(dir);
+	buf_release(&b);
+	fskinds_release(&f->kinds);
+}
+
+/* What was counted on one mount is not proven by another one with its device number. */
+static void test_another_mount(void **state)
+{
+	struct fake *f = *state;
+	struct verdict v;
+	struct fskind_entry *e = begin_agent(f, &v);
+
+	e->options_crc++;
+	assert_false(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_UNKNOWN);
+	e->options_crc--;
+	ship(f, NULL);
+	assert_true(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_CALIBRATED);
+	e->options_crc++; /* it has other options now: unknown, and remains so */
+	fskinds_recheck(&f->kinds, &f->view, getpid());
+	assert_int_equal(e->kind, FSKIND_UNKNOWN);
+	assert_int_equal(e->options_crc, 0); /* even if the first mount comes back */
+	assert_true(ship(f, NULL));
+	assert_false(ship(f, &v));
+	assert_int_equal(e->kind, FSKIND_UNKNOWN);
+	fskinds_release(&f->kinds);
+}
+
 static struct way_result result(uint64_t charged, uint64_t needed, uint64_t fetched)
 {
 	return (struct way_result){
@@ -313,6 +518,10 @@ int main(void)
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test_setup_teardown(test_agent, setup, teardown),
+		cmocka_unit_test(test_shipped_text),
+		cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_own_file_first, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_another_mount, setup, teardown),
 		cmocka_unit_test(test_judgment),
 		cmocka_unit_test(test_cold),
 	};
