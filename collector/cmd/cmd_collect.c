@@ -26,6 +26,7 @@
 #include "collector/web/http_status.h"
 #include "collector/web/live_run.h"
 #include "common/clock.h"
+#include "common/dirs.h"
 #include "common/log.h"
 #include "common/net.h"
 
@@ -34,6 +35,7 @@
 
 struct collect {
 	char dir[PATH_MAX], journal_dir[PATH_MAX], name[256];
+	char calibration[PATH_MAX]; /* in dir */
 	char agents_at[300];
 	int lock_fd, agents_fd;
 	struct site site;
@@ -153,8 +155,10 @@ static int start_server(struct collect *c, const struct options *options)
 		.redacted_only = options_on(options, OPT_redact_keys),
 		.max_connections = limits_connections(SERVER_CONNECTIONS),
 	};
-	int err;
+	int err = dirs_join(c->calibration, sizeof(c->calibration), c->dir, "calibration");
 
+	config.calibration[0] = err ? NULL : c->calibration;
+	config.calibration[1] = getenv("CREMA_CALIBRATION");
 	config.live = c->live = live_new();
 	c->second = loop_timer_new(c->loop, on_second, c);
 	c->live_run = live_run_new(c->loop, c->dir, NULL);

@@ -156,12 +156,13 @@ static void say_verdict(struct doctor *d, const struct verdict *v, int64_t f_typ
 	}
 	doctor_say(d, v->right ? DOCTOR_OK : DOCTOR_BAD, ABOUT, "%s on Linux %s with %s: %s",
 		   v->type, v->kernel, v->options, figures);
-	doctor_advise(d,
-		      "storage bytes are %s there for workers that start now; kept in '%s'; set "
-		      "CREMA_CALIBRATION=%s for workers with another data directory",
-		      v->right ? (kind == FSKIND_EXACT ? "exact" : "known (\"calibrated\")")
-			       : "unknown",
-		      path, path);
+	doctor_advise(
+		d,
+		"storage bytes are %s there; kept in '%s' for workers that start now, and for "
+		"all workers of a collector with this data directory: copy it into the data "
+		"directory of another collector",
+		v->right ? (kind == FSKIND_EXACT ? "exact" : "known (\"calibrated\")") : "unknown",
+		path);
 }
 
 static void calibrate(struct doctor *d, struct cold *c, const char *path)

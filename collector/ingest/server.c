@@ -69,6 +69,7 @@ static void on_sweep(void *arg)
 	int64_t now = loop_now_ms(server->config.loop);
 
 	loop_timer_set(server->sweep, server->config.sweep_ms);
+	server_calibration_check(server, false);
 	for (conn = server->conns; conn; conn = next) {
 		next = conn->next;
 		if (conn->state == CONN_ENDING && now >= conn->deadline_ms)
@@ -209,6 +210,7 @@ struct server *server_new(const struct server_config *config)
 		return NULL;
 	}
 	server->note_ms = loop_now_ms(config->loop) + NOTE_MS;
+	server_calibration_check(server, true);
 	loop_timer_set(server->sweep, server->config.sweep_ms);
 	loop_set_round_end(config->loop, round_end, server);
 	return server;
@@ -225,6 +227,7 @@ void server_free(struct server *server)
 	loop_timer_free(server->sweep);
 	loop_timer_free(server->retry);
 	server_streams_release(&server->streams);
+	server_calibration_release(&server->calibration);
 	buf_release(&server->scratch);
 	buf_release(&server->out);
 	buf_release(&server->starts);

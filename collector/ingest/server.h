@@ -37,6 +37,7 @@
 #define SERVER_REST_NS UINT64_C(2000000) /* after a round with few frames: collects more */
 #define SERVER_AUTH_BYTES 1024u /* maximum size of a stored frame before the token is proved */
 #define SERVER_HELLO_BYTES (256u << 10) /* largest stored HELLO */
+#define SERVER_CALIBRATIONS 2u
 
 /* REASON(id, text): why a peer was dropped. */
 #define SERVER_REASONS                                                                             \
@@ -74,6 +75,9 @@ struct server_config {
 	bool old_agents;		/* also of protocol 1, whose data is not sealed */
 	const char *name;		/* sent in WELCOME */
 	bool redacted_only;		/* refuse agents that send names in the clear */
+	/* Files of verdicts for the agents (common/calibration.h), NULL: none; the last one's win.
+	 */
+	const char *calibration[SERVER_CALIBRATIONS];
 	/* 0: the values above */
 	unsigned int max_connections;
 	int64_t handshake_ms, frame_ms, linger_ms, log_ms, retry_ms, sweep_ms;

@@ -6,8 +6,9 @@
  * server_conn.c: one connection's bytes, limits and end; server_handshake.c: versions, the proof of
  * the token, the keys; server_frames.c: what each frame type means; server_acks.c: acknowledging
  * what is written; server_restore.c: what earlier collectors wrote, and feeding the live numbers;
- * server_stats.c: lines, notes and numbers. Functions that return -1 have dropped the connection:
- * the caller must not touch it again.
+ * server_calibration.c: verdicts on file systems for the agents; server_stats.c: lines, notes and
+ * numbers. Functions that return -1 have dropped the connection: the caller must not touch it
+ * again.
  */
 #ifndef CREMA_COLLECTOR_INGEST_SERVER_CONN_H
 #define CREMA_COLLECTOR_INGEST_SERVER_CONN_H
@@ -73,6 +74,15 @@ struct server {
 	bool retry_set, no_memory, live_failed, old_agent_seen;
 	int64_t note_ms; /* when to note dropped peers again */
 	struct evp_cipher_ctx_st *cipher;
+	struct server_calibration {
+		struct calibration_file {
+			struct calibration_stamp {
+				uint64_t dev, ino, size, mtime_ns, ctime_ns;
+			} seen, used; /* at the last check; when it was read. 0: no file */
+			struct buf text;
+		} file[SERVER_CALIBRATIONS];
+		struct buf frame; /* for all agents; empty: there was never a verdict */
+	} calibration;
 	struct buf scratch, out, starts;
 	struct buf sealed, opened; /* a sealed record to send; the text of a received one */
 	struct {
@@ -100,6 +110,8 @@ int server_auth(struct server_conn *conn, const struct frame *frame);
 int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, struct packed_map *map);
 /* Opens the frame's payload as a map. 0 (release it) or -1. */
 int server_open_map(struct server_conn *conn, const struct frame *frame, struct unpack *map);
+/* Queues a whole frame. 0 or -1. */
+int server_send_frame(struct server_conn *conn, const struct buf *frame);
 int server_send_refuse(struct server_conn *conn, const char *reason);
 int server_send_ack(struct server_conn *conn);
 /* Handles one whole frame (verbatim at p). 0; -1; or -EAGAIN: the journal accepts nothing now. */
@@ -130,6 +142,13 @@ struct server_checkpoint {
 };
 int server_checkpoint(void *server, struct buf *out);
 int server_take_checkpoint(struct server *server, const char *dir, struct server_checkpoint *found);
+
+/* server_calibration.c. Reads files that have changed, and sends them to all agents; `first`: also
+ * one that may still be being written. */
+void server_calibration_check(struct server *server, bool first);
+/* Sends the verdicts, if there are any, to an agent that understands them. 0 or -1. */
+int server_calibration_send(struct server_conn *conn);
+void server_calibration_release(struct server_calibration *calibration);
 
 /* server.c: retries a stuck journal and the backlogs in ms */
 void server_want_retry(struct server *server, int64_t ms);

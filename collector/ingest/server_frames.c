@@ -24,24 +24,33 @@ static int frame_out(struct server_conn *conn, const struct buf *frame, struct b
 	return err ? err : secure_send(&conn->stream, sealed->data, sealed->len);
 }
 
+/* Always -1. */
+static int not_sent(struct server_conn *conn, int err)
+{
+	if (conn->state == CONN_ENDING)
+		return -1;
+	return server_conn_drop(conn, err == -ENOBUFS ? SERVER_not_reading : SERVER_no_memory,
+				NULL);
+}
+
+int server_send_frame(struct server_conn *conn, const struct buf *frame)
+{
+	int err = frame_out(conn, frame, &conn->server->sealed);
+
+	return err ? not_sent(conn, err) : 0;
+}
+
 int server_send(struct server_conn *conn, uint8_t type, uint64_t seq, struct packed_map *map)
 {
 	struct crema_frame_header head = frame_head(type, conn->worker, conn->stream_id);
-	struct buf *out = &conn->server->out, *sealed = &conn->server->sealed;
+	struct buf *out = &conn->server->out;
 	int err;
 
 	head.first_seq = seq;
 	buf_clear(out);
 	err = map ? frame_encode_buf(out, &head, packed_map_end(map))
 		  : frame_encode(out, &head, NULL, 0);
-	if (!err)
-		err = frame_out(conn, out, sealed);
-	if (!err)
-		return 0;
-	if (conn->state == CONN_ENDING)
-		return -1;
-	return server_conn_drop(conn, err == -ENOBUFS ? SERVER_not_reading : SERVER_no_memory,
-				NULL);
+	return err ? not_sent(conn, err) : server_send_frame(conn, out);
 }
 
 int server_send_refuse(struct server_conn *conn, const char *reason)
@@ -102,8 +111,8 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 		    size_t bytes)
 {
 	const msgpack_object *names, *facts;
+	bool sane, first = conn->state == CONN_HELLO;
 	struct unpack map;
-	bool sane;
 
 	if (memcmp(conn->worker, frame->head.worker, sizeof(conn->worker)) != 0)
 		return server_conn_drop(conn, SERVER_bad_order, "a hello of another worker");
@@ -139,14 +148,14 @@ static int on_hello(struct server_conn *conn, const struct frame *frame, const u
 		return server_conn_drop(conn, SERVER_no_memory, NULL);
 	conn->journal_hello = (struct journal_hello){conn->hello.data, conn->hello.len, 0};
 	conn->stream_id = frame->head.stream;
-	if (conn->state == CONN_HELLO) {
+	if (first) {
 		conn->server->stats.connected++;
 		if (conn->server->config.live)
 			live_connection(conn->server->config.live, conn->worker, 1);
 	}
 	conn->state = CONN_OPEN;
 	conn->deadline_ms = 0;
-	return send_welcome(conn);
+	return first && server_calibration_send(conn) ? -1 : send_welcome(conn);
 }
 
 static int on_data(struct server_conn *conn, const struct frame *frame, const uint8_t *p,

@@ -8,6 +8,7 @@ import os
 import platform
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -226,3 +227,64 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
     if "fuse" in kinds:
         assert kinds["fuse"] == ("unknown", "charged 0 of 64 MiB (small reads)")
         assert "fuse: storage bytes are unknown: charged 0 of 64 MiB" in text
+
+
+def storage_of(procs, kind):
+    """What the last run's worker and files say about that type's storage bytes."""
+    report = procs.report_json()
+    rows = [f for w in report["workers"] for f in w["filesystems"] if f["type"] == kind]
+    return {f["storage"] for f in rows + [f for f in report["files"] if f["filesystem"] == kind]}
+
+
+def test_the_collector_sends_verdicts_to_the_workers(place, tmp_path, new_cluster):
+    """Workers with another home than the collector's know what was calibrated: from their start, and from when the file arrives."""
+    erofs, squashfs = image(place, "erofs-lz4"), image(place, "squashfs")
+    with contextlib.ExitStack() as stack:
+        packed = stack.enter_context(mounted(erofs, tmp_path / "erofs"))
+        plain = stack.enter_context(mounted(squashfs, tmp_path / "squashfs"))
+        procs = new_cluster(env={"XDG_STATE_HOME": str(tmp_path / "elsewhere")})
+        calibrate(packed / "big", tmp_path, options=("--dir", procs.journal))
+        client = stack.enter_context(jobs.measured(procs))
+        task, device = read_cold(procs, client, packed / "text", "erofs")
+        assert 0 < device == task["storage_read_bytes"] < os.path.getsize(packed / "text") / 2
+        task, _ = read_cold(procs, client, plain / "text", "early")
+        assert task["storage_read_bytes"] is None and task["storage_unknown_filesystem"] == "squashfs"
+        # Another verdict, of another node, copied: the worker has read there, and is not restarted.
+        calibrate(plain / "big", tmp_path)
+        shutil.copy(tmp_path / "crema" / "calibration", procs.journal / "calibration")
+        cluster.wait_until(lambda: storage_of(procs, "squashfs") == {"calibrated"}, "the verdict on the worker and its files", 30)
+        task, device = read_cold(procs, client, plain / "text", "late")
+        assert 0 < device == task["storage_read_bytes"] < os.path.getsize(plain / "text") / 2
+        report, text = procs.report_json(), procs.report().stdout
+    kinds = {f["type"]: (f["storage"], f["calibration"]) for f in report["workers"][0]["filesystems"]}
+    # The second file replaced the first; nothing read from erofs is counted as calibrated any more.
+    assert kinds["squashfs"][0] == "calibrated" and kinds["squashfs"][1].endswith("(all)") and kinds["erofs"] == ("unknown", None)
+    assert re.search(r"squashfs: storage bytes are calibrated: charged [\d.]+ of [\d.]+ MiB \(all\)", text)
+    assert not (tmp_path / "elsewhere" / "crema" / "calibration").exists()
+
+
+def test_what_is_damaged_is_ignored_with_one_line(place, tmp_path, new_cluster):
+    """A worker's own damaged file does not keep it from using the collector's, here that of CREMA_CALIBRATION; one that is damaged later
+    changes nothing."""
+    squashfs, state = image(place, "squashfs"), tmp_path / "elsewhere"
+    with contextlib.ExitStack() as stack:
+        plain = stack.enter_context(mounted(squashfs, tmp_path / "squashfs"))
+        calibrate(plain / "big", tmp_path)
+        good = (tmp_path / "crema" / "calibration").read_bytes()
+        shared = tmp_path / "shared"
+        procs = new_cluster(env={"XDG_STATE_HOME": str(state), "CREMA_CALIBRATION": str(shared)})
+        (state / "crema").mkdir(parents=True, mode=0o700)
+        (state / "crema" / "calibration").write_bytes(good[:-1])
+        shared.write_bytes(good)
+        client = stack.enter_context(jobs.measured(procs, env={"CREMA_CALIBRATION": ""}))
+        task, device = read_cold(procs, client, plain / "text", "before")
+        assert 0 < device == task["storage_read_bytes"]
+        shared.write_bytes(good.replace(b"right", b"wrong"))
+        cluster.wait_until(lambda: "is ignored" in procs.collector.text(), "the collector's line", 30)
+        time.sleep(3)
+        task, device = read_cold(procs, client, plain / "text", "after")
+        assert 0 < device == task["storage_read_bytes"]
+    ignored = [line for line in procs.collector.text().splitlines() if "calibration" in line]
+    assert ignored == [f"crema: collect: calibration '{shared}' is ignored: it is damaged; remove it, and run: crema doctor --calibrate PATH"]
+    lines = [line for line in (state / "crema" / "spool" / "agent.log").read_text().splitlines() if "calibration" in line]
+    assert len(lines) == 1 and f"'{state}/crema/calibration' is ignored: it is damaged" in lines[0]

@@ -54,6 +54,7 @@ static int64_t fixture_patience_ms = 5000; /* a slower peer is refused */
 static struct live *fixture_live;	   /* what the server feeds, or NULL */
 static int (*fixture_append)(struct framefile *file, const void *frames, size_t bytes);
 static bool fixture_insecure, fixture_no_token, fixture_old_agents;
+static const char *fixture_calibration[SERVER_CALIBRATIONS];
 static bool fixture_ring = true; /* the journal is written with io_uring, if available */
 
 FIXTURE void site_start(struct site *site)
@@ -82,6 +83,7 @@ FIXTURE void site_start(struct site *site)
 	server.token = fixture_no_token ? NULL : &site->token;
 	server.insecure = fixture_insecure;
 	server.old_agents = fixture_old_agents;
+	memcpy(server.calibration, fixture_calibration, sizeof(server.calibration));
 	site->server = server_new(&server);
 	assert_non_null(site->server);
 	assert_int_equal(server_restore(site->server, site->dir), 0);
