@@ -51,22 +51,32 @@ static void name_run(struct run *r)
 	snprintf(r->id, sizeof(r->id), "%.15s-%04x", text, (unsigned int)(hash & 0xffff));
 }
 
+/* Those that ran one of its tasks, whatever they report, and those that could have. */
 static int find_workers(struct run *r)
 {
 	const struct worker *scheduled = run_scheduled(r);
+	struct model *m = r->model;
+	bool *used = calloc(m->workers.n + 1, sizeof(*used));
 	struct worker **at;
 	size_t i;
+	int rc = 0;
 
+	if (!used)
+		return -ENOMEM;
+	for (i = 0; i < r->attempts.n; i++)
+		used[r->attempts.v[i]->worker->place] = true;
 	r->workers.n = 0;
-	for (i = 0; i < r->model->workers.n; i++) {
-		if (!run_has_worker(r, r->model->workers.v[i], scheduled))
+	for (i = 0; i < m->workers.n && !rc; i++) {
+		if (!used[i] && !run_has_worker(r, m->workers.v[i], scheduled))
 			continue;
 		at = ARRAY_NEW(&r->workers);
-		if (!at)
-			return -ENOMEM;
-		*at = r->model->workers.v[i];
+		if (at)
+			*at = m->workers.v[i];
+		else
+			rc = -ENOMEM;
 	}
-	return 0;
+	free(used);
+	return rc;
 }
 
 bool run_take_block(struct run *r, double from, double to)

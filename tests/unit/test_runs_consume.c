@@ -312,6 +312,25 @@ static void test_schedulers_do_not_mix(void **state)
 	two_schedulers(2);
 }
 
+/* A worker that ran a task of the run belongs to it, by whatever address it reaches the scheduler.
+ */
+static void test_one_scheduler_with_two_addresses(void **state)
+{
+	struct fixture *fx = fx_new();
+
+	(void)state;
+	fx_hello(fx, 1, "{\"scheduler\": \"tls://127.0.0.1:8786\"}");
+	fx_hello(fx, 2, "{\"scheduler\": \"tls://10.0.0.1:8786\"}");
+	fx_hello(fx, 3, "{\"scheduler\": \"tls://10.0.0.1:8786\"}"); /* idle */
+	task(fx, 1, "a1.2c5", CHUNK, 11, 5, 200);
+	task(fx, 2, "a1.2c5", CHUNK, 12, 5, 210);
+	fx_runs(fx);
+	assert_int_equal(fx->runs.n, 1);
+	assert_int_equal(fx->runs.v[0].attempts.n, 2);
+	assert_int_equal(fx->runs.v[0].workers.n, 2);
+	fx_free(fx);
+}
+
 /* The hosts' local addresses are the same on each of them; a process may serve two schedulers. */
 static void test_whose_scheduler(void **state)
 {
@@ -610,6 +629,7 @@ int main(void)
 		cmocka_unit_test(test_levels_of_a_users_merge),
 		cmocka_unit_test(test_the_processor_goes_to_who_took_it_first),
 		cmocka_unit_test(test_schedulers_do_not_mix),
+		cmocka_unit_test(test_one_scheduler_with_two_addresses),
 		cmocka_unit_test(test_whose_scheduler),
 		cmocka_unit_test(test_preprocessing_that_had_ended),
 		cmocka_unit_test(test_preprocessing_in_the_users_span),
