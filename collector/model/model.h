@@ -428,8 +428,8 @@ struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
 
-/* Whether both may belong to one scheduler: not if their addresses differ, or are host-local
- * addresses of different hosts. */
+/* Whether both may belong to one scheduler: not if their addresses differ, or are local
+ * addresses of different networks. */
 bool workers_share_scheduler(const struct worker *a, const struct worker *b);
 
 struct worker *model_worker(struct model *m, const uint8_t *id);

@@ -286,18 +286,30 @@ static void take_scheduler(struct model *m, struct worker *w, const json_t *addr
 	w->scheduler = text;
 }
 
-/* Such an address means a different scheduler on each host. */
-static bool is_hosts_own(const char *address)
+static bool is_local(const char *address)
 {
 	return strstr(address, "//127.") || strstr(address, "//localhost") ||
-	       strstr(address, "//[::1]") || !strncmp(address, "inproc:", 7);
+	       strstr(address, "//[::1]");
+}
+
+/* Containers of one machine have host names of their own, and one or several networks. */
+static bool share_network(const struct worker *a, const struct worker *b)
+{
+	if (!a->boot_id || !b->boot_id || a->net_namespace.type != VALUE_UINT ||
+	    b->net_namespace.type != VALUE_UINT)
+		return a->host == b->host;
+	return strcmp(a->boot_id, b->boot_id) == 0 && a->net_namespace.v.u == b->net_namespace.v.u;
 }
 
 bool workers_share_scheduler(const struct worker *a, const struct worker *b)
 {
 	if (a == b || !a->scheduler || !b->scheduler || a->schedulers || b->schedulers)
 		return true;
-	return a->scheduler == b->scheduler && (a->host == b->host || !is_hosts_own(a->scheduler));
+	if (a->scheduler != b->scheduler)
+		return false;
+	if (!strncmp(a->scheduler, "inproc:", 7))
+		return a->host == b->host;
+	return !is_local(a->scheduler) || share_network(a, b);
 }
 
 void model_stack_facts(struct model *m, struct worker *w, struct text json)

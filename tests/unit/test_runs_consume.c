@@ -348,6 +348,28 @@ static void test_whose_scheduler(void **state)
 	assert_true(workers_share_scheduler(&a, &c));
 }
 
+/* Containers with the machine's network have host names of their own and share its local addresses;
+ * those with a network of their own do not, even if they have the same name. */
+static void test_whose_scheduler_in_containers(void **state)
+{
+	struct worker a = {.host = "x", .boot_id = "1", .net_namespace = value_uint(1)}, b, c, d, e;
+
+	(void)state;
+	a.scheduler = "tls://127.0.0.1:8786";
+	b = c = d = e = a;
+	b.host = "y";
+	c.net_namespace = value_uint(2);
+	d.boot_id = "2";
+	e.net_namespace = value_null();
+	assert_true(workers_share_scheduler(&a, &b));
+	assert_false(workers_share_scheduler(&a, &c));
+	assert_false(workers_share_scheduler(&a, &d));
+	assert_true(workers_share_scheduler(&a, &e));
+	assert_false(workers_share_scheduler(&b, &e));
+	a.scheduler = b.scheduler = "inproc://10.0.0.1/7/1"; /* numbers of the container's own */
+	assert_false(workers_share_scheduler(&a, &b));
+}
+
 /* The metadata must exist before the chunks are submitted. */
 static void test_preprocessing_that_had_ended(void **state)
 {
@@ -631,6 +653,7 @@ int main(void)
 		cmocka_unit_test(test_schedulers_do_not_mix),
 		cmocka_unit_test(test_one_scheduler_with_two_addresses),
 		cmocka_unit_test(test_whose_scheduler),
+		cmocka_unit_test(test_whose_scheduler_in_containers),
 		cmocka_unit_test(test_preprocessing_that_had_ended),
 		cmocka_unit_test(test_preprocessing_in_the_users_span),
 		cmocka_unit_test(test_later_calls_in_the_first_span),
