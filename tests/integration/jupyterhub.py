@@ -39,11 +39,12 @@ c.Spawner.environment = {{"JUPYTERHUB_SINGLEUSER_APP": "jupyter_server.serverapp
 
 
 class Hub:
-    """`url`: where a browser finds the collector's page."""
+    """`url`: where a browser finds the collector's page. `api`: the hub's own. `config` is added to its configuration."""
 
-    def __init__(self, home, to):
-        self.home, self.port = Path(home), cluster.free_port()
+    def __init__(self, home, to, config=""):
+        self.home, self.port, hub_port = Path(home), cluster.free_port(), cluster.free_port()
         self.home.mkdir(parents=True)
+        self.api = f"http://127.0.0.1:{hub_port}/hub/api"
         self.prefix = f"/user/{USER}/proxy/{to}/"
         self.url = f"http://127.0.0.1:{self.port}{self.prefix}"
         place = venvs.make(venvs.VENVS / "jupyterhub", f"3.{sys.version_info.minor}", ["--no-deps", "-r", PINS], PINS.read_text())
@@ -51,10 +52,10 @@ class Hub:
         # Debian's Node.js reads files below /usr: the one of PyPI runs the hub's proxy.
         usr = packages.of_debian("jupyterhub", ["node-configurable-http-proxy"]) / "usr"
         script = self.home / "proxy"
-        script.write_text(f"#!/bin/sh\nNODE_PATH={usr}/share/nodejs exec {node} {usr}/bin/configurable-http-proxy \"$@\"\n")
+        script.write_text(f"#!/bin/sh\nNODE_PATH='{usr}/share/nodejs' exec '{node}' '{usr}/bin/configurable-http-proxy' \"$@\"\n")
         script.chmod(0o755)
-        (self.home / "config.py").write_text(CONFIG.format(home=self.home, port=self.port, hub=cluster.free_port(), api=cluster.free_port(),
-                                                           password=PASSWORD, bin=place))
+        (self.home / "config.py").write_text(CONFIG.format(home=self.home, port=self.port, hub=hub_port, api=cluster.free_port(),
+                                                           password=PASSWORD, bin=place) + config)
         self.process = cluster.Process("jupyterhub", [place / "jupyterhub", "-f", self.home / "config.py"], self.home / "log", cwd=self.home)
         self.cookies = http.cookiejar.CookieJar()
         self.web = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
@@ -89,10 +90,19 @@ class Hub:
             return f":{self.port}/user/{USER}/" in self.get(f"/user/{USER}/")[0]
         return False
 
+    def enter(self):
+        """Logs in to the user's server, which sends a browser that asks for any page to the hub and back."""
+        with contextlib.suppress(urllib.error.HTTPError):
+            self.get(f"/user/{USER}/files/none")
+
     def let_in(self, browser):
         """The browser of a user who has logged in."""
         for cookie in self.cookies:
             browser.call("Network.setCookie", name=cookie.name, value=cookie.value.strip('"'), domain="127.0.0.1", path=cookie.path, httpOnly=True)
+
+    def cookie(self, name, path):
+        """A cookie's value for this path."""
+        return next(cookie.value for cookie in self.cookies if (cookie.name, cookie.path) == (name, path))
 
     def open(self, url):
         return self.web.open(url, timeout=30)

@@ -6,9 +6,9 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
 
 import cluster
+import gateway
 import jobs
 import pytest
 from distributed import Client
@@ -76,22 +76,6 @@ def check_worker(procs, command, data, own=None):
     assert task["read_bytes"] == n == os.path.getsize(data["zstd"])
 
 
-@pytest.fixture(scope="module")
-def gateway():
-    """The gateway's environment; its `dask` command runs that Python, as in an image."""
-    place = beside("gateway")
-    (place / "dask").write_text(f"#!/bin/sh\nexec '{place}/python' -m dask \"$@\"\n")
-    (place / "dask").chmod(0o755)
-    return place
-
-
-LOCAL = """
-c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
-c.UnsafeLocalBackend.clusters_directory = {clusters!r}
-c.DaskGateway.address = "127.0.0.1:{api}"
-c.Proxy.address = "127.0.0.1:{proxy}"
-c.Proxy.tcp_address = "127.0.0.1:{tcp}"
-"""
 GATEWAY_JOB = """
 import sys
 from dask_gateway import Gateway
@@ -106,38 +90,20 @@ with Gateway(sys.argv[1], proxy_address=sys.argv[2], auth="basic") as gateway, g
 """
 
 
-def answers(url):
-    """Whether the proxy answers: it learns its routes from the server after both have started."""
-    try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
-            return answer.status == 200
-    except OSError:
-        return False
-
-
-def test_gateway(procs, gateway, data, tmp_path):
+def test_gateway(procs, data, tmp_path):
     """Its workers have certificates that the collector cannot verify."""
     config, = blocks("dask-gateway")
-    ports = {name: cluster.free_port() for name in ("api", "proxy", "tcp")}
     config = config.replace("collector.example.org:8990", procs.target)
     config += f"c.ClusterConfig.environment['CREMA_TOKEN_FILE'] = {procs.env['CREMA_TOKEN_FILE']!r}\n"
-    (tmp_path / "clusters").mkdir()
-    (tmp_path / "config.py").write_text(config + LOCAL.format(clusters=str(tmp_path / "clusters"), **ports))
-    env = without_collector(procs)
-    env["PATH"] = f"{gateway}:{env['PATH']}"
-    server = cluster.Process("gateway", [gateway / "dask-gateway-server", "-f", tmp_path / "config.py"], tmp_path / "gateway.log",
-                             env=env, cwd=tmp_path)
-    try:
-        cluster.wait_until(lambda: "Dask-Gateway server started" in server.text(), "the gateway", 60, [server])
-        cluster.wait_until(lambda: answers(f"http://127.0.0.1:{ports['proxy']}/api/health"), "the gateway's routes", 60, [server])
-        to = [f"http://127.0.0.1:{ports['proxy']}", f"tls://127.0.0.1:{ports['tcp']}"]
-        done = subprocess.run([gateway / "python", "-c", GATEWAY_JOB, *to, data["zstd"]], env=env, capture_output=True, text=True,
-                              timeout=180)
-        assert done.returncode == 0, done.stderr[-2000:] + server.text()[-3000:]
+    place, env = gateway.environment(), without_collector(procs)
+    env["PATH"] = f"{place}:{env['PATH']}"
+    with gateway.Gateway(tmp_path / "gateway") as server:
+        server.start(place, config, env)
+        done = subprocess.run([place / "python", "-c", GATEWAY_JOB, server.address, server.tcp, data["zstd"]], env=env, capture_output=True,
+                              text=True, timeout=180)
+        assert done.returncode == 0, done.stderr[-2000:] + server.process.text()[-3000:]
         n = int(done.stdout)
         found = jobs.settled(procs, lambda r: r["tasks"])
-    finally:
-        server.stop()
     (task,) = [t for t in found["tasks"] if t["key"] == "recipe-gateway"]
     assert task["read_bytes"] == n == os.path.getsize(data["zstd"])
     assert found["completeness"]["records_lost"] == 0

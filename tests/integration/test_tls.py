@@ -11,27 +11,11 @@ import cluster
 import jobs
 import pytest
 import yaml
+from certificates import authority, certificate, spoken_to
 from distributed import Client
 from distributed.security import Security
 
 PEERS = ("scheduler", "worker", "stranger", "late")
-
-
-def openssl(home, *words):
-    done = subprocess.run(["openssl", *map(str, words)], cwd=home, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def authority(home, name):
-    openssl(home, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
-            "-keyout", f"{name}.key", "-out", f"{name}.pem")
-
-
-def certificate(home, name, signed_by, days="30"):
-    openssl(home, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
-            "-out", f"{name}.csr")
-    openssl(home, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signed_by}.pem", "-CAkey", f"{signed_by}.key",
-            "-CAcreateserial", "-days", days, "-out", f"{name}.pem")
 
 
 @pytest.fixture(scope="module")
@@ -61,18 +45,6 @@ def tls(certificates, tmp_path_factory, homes):
         procs.start_collector()
         procs.start_scheduler()
         yield procs
-
-
-def spoken_to(port, words=b"", **options):
-    """The collector's answer to a TLS client with these certificates: the version, then its bytes."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if "cert" in options:
-        context.load_cert_chain(*options["cert"])
-    context.minimum_version = options.get("least", ssl.TLSVersion.TLSv1_2)
-    context.maximum_version = options.get("most", ssl.TLSVersion.TLSv1_3)
-    with socket.create_connection(("127.0.0.1", port), 30) as plain, context.wrap_socket(plain) as secure:
-        return secure.version(), secure.recv(4096)
 
 
 def test_a_cluster_with_certificates(tls, certificates, tmp_path):

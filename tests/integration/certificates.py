@@ -1,0 +1,34 @@
+"""Certificate authorities of the tests, and what they sign. Each name stands for NAME.pem and NAME.key in the folder `home`."""
+
+import socket
+import ssl
+import subprocess
+
+
+def openssl(home, *words):
+    done = subprocess.run(["openssl", *map(str, words)], cwd=home, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def authority(home, name):
+    openssl(home, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+            "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+
+def certificate(home, name, signed_by, days="30"):
+    openssl(home, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+            "-out", f"{name}.csr")
+    openssl(home, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signed_by}.pem", "-CAkey", f"{signed_by}.key",
+            "-CAcreateserial", "-days", days, "-out", f"{name}.pem")
+
+
+def spoken_to(port, **options):
+    """A server's answer to a TLS client with these certificates: the version, then its first bytes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if "cert" in options:
+        context.load_cert_chain(*options["cert"])
+    context.minimum_version = options.get("least", ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = options.get("most", ssl.TLSVersion.TLSv1_3)
+    with socket.create_connection(("127.0.0.1", port), 30) as plain, context.wrap_socket(plain) as secure:
+        return secure.version(), secure.recv(4096)
