@@ -36,3 +36,16 @@ def command(root, *options):
     return [str(word) for word in (nspawn, "--quiet", "--register=no", "--keep-unit", "--console=pipe", f"--directory={root}", "--read-only",
                                    "--volatile=overlay", "--kill-signal=SIGTERM", "--tmpfs=/tmp", f"--tmpfs={HOME}", f"--setenv=HOME={HOME}",
                                    *options)]
+
+
+def apptainer():
+    """The command, from Debian's unstable: it finds its other files from its own place, where Debian's are elsewhere."""
+    def make(place):
+        if not packages.of_release("sid", place, ["apptainer"], ["apptainer"]):
+            return False
+        (place / "usr/etc").symlink_to("../etc")
+        (place / "usr/lib/var").symlink_to("../../var")
+        (place / "var/lib/apptainer/mnt/session").mkdir(parents=True, exist_ok=True)
+        return True
+
+    return packages.made_or_skip("apptainer", make) / "usr/bin/apptainer"

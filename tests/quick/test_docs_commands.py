@@ -21,6 +21,7 @@ INTEGRATION = ROOT / "tests" / "integration"
 # Commands that another test runs: (pattern, file, text that the test must contain).
 ELSEWHERE = [
     (r"crema run -- dask worker tcp://scheduler:8786", "test_package.py", '"run", "--"'),
+    (r"apptainer exec .*", "test_container.py", 'recipes.blocks("Apptainer")'),
     (r"crema run -- python examples/tutorial\.py --step \d", "test_tutorial.py", "(crema run .* --step {step})"),
     (r"crema collect --tls-ca-file .*", "test_tls.py", "--tls-ca-file"),
     (r"crema top( --http \S+| --once \| head)?", "test_top.py", '"top"'),
@@ -37,7 +38,6 @@ NOT_RUN = {
     r"make && make install PREFIX=.*": "every test uses what make builds; test_package.py and test_preloads.py install it",
     r"scripts/test": "it runs this test",
     r"sudo cat /var/lib/crema/token": "needs the installed service",
-    r"apptainer exec .*": "docs/recipes.md says that it is not tested: there is no Apptainer",
     r"ssh -L .*": "docs/recipes.md says that it is not tested: there is no second machine",
     r"python3 tests/bench/.*": "takes minutes of both cores; test_swarm.py runs smaller loads",
 }
