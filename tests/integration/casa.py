@@ -5,6 +5,7 @@ the collector and the analysis; workers have its token and certificates as a sec
 import json
 import os
 import secrets
+import signal
 from pathlib import Path
 
 import certificates
@@ -54,6 +55,7 @@ class Casa:
         self.place, self.trust = Path(place), trust
         self.place.mkdir()
         self.port, self.http_port = cluster.free_port(), cluster.free_port()
+        self.collector = None  # its pid
         self.make_secret()
         self.image, token = image(), secrets.token_hex(32)
         self.gateway = gateway.Gateway(self.place / "gateway", PREFIX)
@@ -119,6 +121,8 @@ class Casa:
 
     def __exit__(self, *_):
         self.gateway.__exit__()
+        if self.collector:  # it outlives the notebook
+            cluster.kill(self.collector, signal.SIGTERM)
         self.hub.__exit__()
 
 

@@ -38,6 +38,7 @@ NanoAODSchema.warn_missing_crossrefs = False
 """
 COLLECT = """
 collector = subprocess.Popen(shlex.split({command!r}), stdout=open("collect.log", "w"), stderr=subprocess.STDOUT)
+print(collector.pid)
 """
 WORKERS = """
 cluster.scale(2)
@@ -92,7 +93,7 @@ def session(tmp_path_factory, data):
         run(SETUP)
         for name in ("ca", "cert", "key"):
             collect = collect.replace(f" {name}.pem", f" {shlex.quote(str(place.own[name]))}")
-        run(COLLECT.format(command=f"{collect.strip()} --listen 127.0.0.1:{place.port} --http 127.0.0.1:{place.http_port}"))
+        place.collector = int(run(COLLECT.format(command=f"{collect.strip()} --listen 127.0.0.1:{place.port} --http 127.0.0.1:{place.http_port}")))
         made.log = place.home / "collect.log"
         cluster.wait_until(lambda: made.log.exists() and f":{place.port}" in made.log.read_text(), "crema collect", 60)
         place.share_token()

@@ -14,11 +14,12 @@ import recipes
 from distributed import Client
 
 pytestmark = pytest.mark.matrix
+PROGRAMS = "/opt/crema"  # LD_PRELOAD cannot contain a path with a space
 
 
 def container(root, procs, *command):
     token = procs.env["CREMA_TOKEN_FILE"]
-    return containers.command(root, f"--machine=crema-{os.getpid()}", containers.bind(cluster.ROOT), containers.bind(token, "/run/token"),
+    return containers.command(root, f"--machine=crema-{os.getpid()}", containers.bind(cluster.ROOT), containers.bind(cluster.BUILD, PROGRAMS), containers.bind(token, "/run/token"),
                               "--setenv=CREMA_TOKEN_FILE=/run/token", f"--setenv=CREMA_COLLECTOR={procs.target}",
                               f"--setenv=PYTHONPATH={procs.env['PYTHONPATH']}", *command)
 
@@ -29,7 +30,7 @@ def test_worker_without_a_shared_home(new_cluster, data, tmp_path):
     procs.start_scheduler()
     worker = procs.dask("worker", procs.address, "--name", "inside", "--nthreads", "1", "--no-dashboard")
     with containers.image(tmp_path / "root") as root:
-        one = cluster.Process("nspawn", container(root, procs, procs.build / "crema", "run", "--quiet", "--", *worker), tmp_path / "nspawn.log")
+        one = cluster.Process("nspawn", container(root, procs, f"{PROGRAMS}/crema", "run", "--quiet", "--", *worker), tmp_path / "nspawn.log")
         try:
             with Client(procs.address) as client:
                 client.wait_for_workers(1, timeout=120)
