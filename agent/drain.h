@@ -51,6 +51,14 @@ struct drain {
 	} unknown;
 };
 
+/* Of what is unknown of all tasks, that which is unknown of the process, too: sockets are counted
+ * in every thread, so only the tasks' shares of their bytes are unknown. */
+static inline uint64_t drain_unknown_total(uint64_t count)
+{
+	return count &
+	       ~(CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes));
+}
+
 /* 0 or -ENOMEM. */
 int drain_init(struct drain *d, const struct view *v, struct outbox *out,
 	       const struct fskinds *kinds, int pid);

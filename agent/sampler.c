@@ -104,7 +104,7 @@ void sampler_worker(struct sampler *s, uint32_t running, uint64_t count_unknown,
 	v[CREMA_SAMPLE_N_threads] = reading_line(text, "Threads:", 1);
 	v[CREMA_SAMPLE_N_tasks_running] = reading_uint(true, running);
 	has_io = procfs_io(s->pid, 0, &in, &out);
-	count_unknown |= s->view->shm->totals.count_unknown;
+	count_unknown = drain_unknown_total(count_unknown) | s->view->shm->totals.count_unknown;
 	rows_sum(s->view, false, &sums);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
 	sampler_pack(pk, row_sample, v, CREMA_SAMPLE_NUMBERS);

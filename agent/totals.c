@@ -187,7 +187,8 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 	rows_sum(r->view, last, &sums);
 	all.count |= t->count_unknown;
 	rest = all;
-	rest.count |= sums.unattributed_unknown;
+	rest.count =
+		drain_unknown_total(unknown->count) | t->count_unknown | sums.unattributed_unknown;
 	if (known)
 		add_open_segments(r->view, last, &sums);
 	pack_kv_u64(pk, "boot_ns", boot_ns);

@@ -271,7 +271,8 @@ static void test_sampled_counts(void **state)
 	fill(&t->unattributed, sizeof(t->unattributed), 2);
 	t->count_unknown = CREMA_COUNT_BIT(mapped_bytes);
 	sampler_init(&s, &f->view, &f->out, getpid(), NULL);
-	m = worker_sample(f, &s, CREMA_COUNT_BIT(write_bytes));
+	m = worker_sample(f, &s,
+			  CREMA_COUNT_BIT(write_bytes) | CREMA_COUNT_BIT(network_read_bytes));
 	for (int i = 0; i < CREMA_COUNTS; i++) {
 		if (i == CREMA_C_mapped_bytes || i == CREMA_C_write_bytes)
 			assert_nil(m, names[i]);

@@ -193,10 +193,11 @@ static void test_snapshot(void **state)
 }
 
 /* Values that no task could measure, and those that the shim marked, are nil; the others are
- * not. */
+ * not. Threads without a task count what they receive, whatever is unknown of tasks. */
 static void test_unknown_sums(void **state)
 {
-	struct drain_unknown unknown = {1u << CREMA_T_sleep, CREMA_COUNT_BIT(late_bytes)};
+	uint64_t network = CREMA_COUNT_BIT(network_read_bytes);
+	struct drain_unknown unknown = {1u << CREMA_T_sleep, CREMA_COUNT_BIT(late_bytes) | network};
 	struct fake *f = *state;
 	struct crema_totals *t = &f->shm->totals;
 	uint64_t counts = CREMA_COUNT_BIT(late_bytes) | CREMA_COUNT_BIT(read_bytes);
@@ -205,10 +206,14 @@ static void test_unknown_sums(void **state)
 	fill_totals(f);
 	t->count_unknown = CREMA_COUNT_BIT(read_bytes);
 	m = totals(f, &unknown, false);
-	assert_counters(get(m, "tasks"), &t->tasks, t->tasks_pool_time, unknown.time, counts);
+	assert_counters(get(m, "tasks"), &t->tasks, t->tasks_pool_time, unknown.time,
+			counts | network);
 	assert_nil(get(m, "tasks"), "pool_sleep_ns");
 	assert_counters(get(m, "unattributed"), &t->unattributed, NULL, REST_TIMES | unknown.time,
 			REST_COUNTS | counts);
+	t->count_unknown = network;
+	m = totals(f, &all_known, false);
+	assert_nil(get(m, "unattributed"), "network_read_bytes");
 }
 
 /* Network bytes that were attributed to tasks are no longer part of the rest. */
