@@ -10,8 +10,10 @@
  * sends is unknown. The client splits lines and copies into requests itself: what the task receives
  * is unknown, too, and for copies what it reads and writes, in the client's threads.
  *
- * Plug-ins of the client use other protocols (https, davs, s3), whose responses have no such
- * headers: requests and data are counted by server, what the task received is unknown.
+ * Plug-ins of the client use other protocols (https, davs, s3) in threads of their own. Their
+ * responses have no such headers, and what they request is not what was asked for: XrdClHttp begins
+ * with all that is left of the file, and serves later reads from that. So what the task received is
+ * unknown, and no request is counted.
  */
 #include <errno.h>
 #include <string.h>
@@ -101,13 +103,15 @@ static void count_answer(const struct ask *a, uint64_t latency_ns, PyObject *sta
 	enum kind kind = methods[a->method].kind;
 
 	r.failed = !is_ok(status);
+	if (!xrootd_file_speaks_root(&a->of)) {
+		if (!r.failed)
+			task_counts_unknown(a->task, CREMA_COUNT_BIT(network_read_bytes));
+		return;
+	}
 	if (!r.failed && response && response != PY_NONE) {
 		r.read_bytes = data_bytes(response, kind);
-		if (xrootd_file_speaks_root(&a->of))
-			count_received(a, r.read_bytes + ANSWER_HEADER_BYTES +
-						  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
-		else
-			task_counts_unknown(a->task, CREMA_COUNT_BIT(network_read_bytes));
+		count_received(a, r.read_bytes + ANSWER_HEADER_BYTES +
+					  (uint64_t)a->chunks * CHUNK_HEADER_BYTES);
 	}
 	server_count(&r);
 }
@@ -270,13 +274,16 @@ static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwna
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* 1 for a File on this machine, which needs no server; for an open the argument decides. */
+/* 1 for a File on this machine, which needs no server; for an open the argument decides. Sets what
+ * is known of the server. */
 static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject *kwnames,
 		    struct xrootd_file *of)
 {
 	Py_ssize_t at = argument("url", method == File_openusingtemplate, nargs, kwnames);
 	const char *url;
 
+	if (methods[method].kind == ASKS && !strcmp(methods[method].class, "FileSystem"))
+		xrootd_filesystem_get(all[0], of);
 	if (strcmp(methods[method].class, "File"))
 		return 0;
 	if (methods[method].kind != OPENS || !at || !py_is(all[at], &PyUnicode_Type))
@@ -286,6 +293,7 @@ static int is_local(int method, PyObject *const *all, Py_ssize_t nargs, PyObject
 	if (url && (!strstr(url, "://") || !strncmp(url, "file:", 5)))
 		return 1;
 	of->url = url ? url_id(url, strlen(url)) : 0;
+	of->scheme = url ? xrootd_scheme(url) : 0;
 	return 0;
 }
 
@@ -313,9 +321,15 @@ static void mark_unknown(const struct ask *a)
 			   CREMA_COUNT_BIT(storage_write_bytes),
 		[ASKS] = 0,
 	};
+	uint64_t unknown = counts[methods[a->method].kind] | CREMA_COUNT_BIT(network_write_bytes);
 
-	task_counts_unknown(a->task,
-			    counts[methods[a->method].kind] | CREMA_COUNT_BIT(network_write_bytes));
+	if (xrootd_file_has_plugin(&a->of)) {
+		unknown |= CREMA_COUNT_BIT(network_read_bytes);
+		shim_note("XRootD's client reads another protocol (https, davs, s3) by a plug-in: "
+			  "network bytes of tasks that use it are unknown, and its requests are "
+			  "not counted");
+	}
+	task_counts_unknown(a->task, unknown);
 }
 
 /* all[0] is the File or FileSystem, then come the arguments. */

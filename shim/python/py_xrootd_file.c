@@ -7,7 +7,7 @@
 #include "shim/count/url.h"
 #include "shim/shim.h"
 
-static PyObject *n_get_property, *t_server, *t_url;
+static PyObject *n_get_property, *n_url, *n_protocol, *t_server, *t_url;
 
 /* The server of a File, found at its first read. An entry is dropped when its File opens or closes;
  * another File at its address must have been opened first. */
@@ -35,6 +35,13 @@ static const char *property(PyObject *file, PyObject *name, PyObject **value)
 	return text;
 }
 
+uint32_t xrootd_scheme(const char *url)
+{
+	const char *colon = strchr(url, ':');
+
+	return colon ? arena_id(url, (uint32_t)(colon - url)) : 0;
+}
+
 int xrootd_file_get(PyObject *file, struct xrootd_file *f)
 {
 	unsigned at = cache_slot(file);
@@ -46,7 +53,7 @@ int xrootd_file_get(PyObject *file, struct xrootd_file *f)
 		server = property(file, t_server, &server_object);
 		colon = url ? strchr(url, ':') : NULL;
 		cache[at].file = colon && server ? file : NULL;
-		cache[at].scheme = colon ? arena_id(url, (uint32_t)(colon - url)) : 0;
+		cache[at].scheme = colon ? xrootd_scheme(url) : 0;
 		cache[at].address = server ? arena_id(server, (uint32_t)strlen(server)) : 0;
 		cache[at].url = url ? url_id(url, strlen(url)) : 0;
 		cache[at].local = url && !strncmp(url, "file:", 5);
@@ -59,14 +66,34 @@ int xrootd_file_get(PyObject *file, struct xrootd_file *f)
 	return !cache[at].local;
 }
 
+void xrootd_filesystem_get(PyObject *filesystem, struct xrootd_file *f)
+{
+	PyObject *url = py_attr(filesystem, n_url);
+	PyObject *protocol = url ? py_attr(url, n_protocol) : NULL;
+	const char *text = NULL;
+
+	if (protocol && py_is(protocol, &PyUnicode_Type))
+		text = PyUnicode_AsUTF8AndSize(protocol, NULL);
+	f->scheme = text ? arena_id(text, (uint32_t)strlen(text)) : 0;
+	PyErr_Clear();
+	Py_DecRef(protocol);
+	Py_DecRef(url);
+}
+
+static int is_scheme(const struct xrootd_file *f, const char *name)
+{
+	return f->scheme && f->scheme == arena_id(name, (uint32_t)strlen(name));
+}
+
 int xrootd_file_speaks_root(const struct xrootd_file *f)
 {
-	static const char names[][8] = {"root", "roots", "xroot", "xroots"};
+	return is_scheme(f, "root") || is_scheme(f, "roots") || is_scheme(f, "xroot") ||
+	       is_scheme(f, "xroots");
+}
 
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (f->scheme && f->scheme == arena_id(names[i], (uint32_t)strlen(names[i])))
-			return 1;
-	return 0;
+int xrootd_file_has_plugin(const struct xrootd_file *f)
+{
+	return f->scheme && !is_scheme(f, "file") && !xrootd_file_speaks_root(f);
 }
 
 void xrootd_file_changes(PyObject *file)
@@ -78,7 +105,9 @@ void xrootd_file_changes(PyObject *file)
 int xrootd_file_ready(void)
 {
 	n_get_property = PyUnicode_InternFromString("get_property");
+	n_url = PyUnicode_InternFromString("url");
+	n_protocol = PyUnicode_InternFromString("protocol");
 	t_server = PyUnicode_InternFromString("DataServer");
 	t_url = PyUnicode_InternFromString("LastURL");
-	return n_get_property && t_server && t_url;
+	return n_get_property && n_url && n_protocol && t_server && t_url;
 }

@@ -15,6 +15,12 @@ struct xrootd_file {
 int xrootd_file_get(PyObject *file, struct xrootd_file *f);
 /* 1 if its server uses XRootD's own protocol; 0 for an unknown scheme. */
 int xrootd_file_speaks_root(const struct xrootd_file *f);
+/* 1 if a plug-in of the client uses another protocol for it; 0 for an unknown scheme. */
+int xrootd_file_has_plugin(const struct xrootd_file *f);
+/* Of a FileSystem, only the scheme. */
+void xrootd_filesystem_get(PyObject *filesystem, struct xrootd_file *f);
+/* String id of a URL's scheme; 0: it has none. */
+uint32_t xrootd_scheme(const char *url);
 /* The object opens or closes. */
 void xrootd_file_changes(PyObject *file);
 /* 1 once the names it needs are made; 0: out of memory. */

@@ -17,7 +17,9 @@ error_log {home}/error.log;
 events {{ worker_connections 256; }}
 http {{
     log_format bytes "$request_uri $bytes_sent $request_length $connection $connection_requests $request_time";
+    log_format answers "$request_uri $request_method $status $body_bytes_sent $http_range";
     access_log {home}/access.log bytes;
+    access_log {home}/answers.log answers;
     client_body_temp_path {home}/t1;
     proxy_temp_path {home}/t2;
     fastcgi_temp_path {home}/t3;
@@ -114,6 +116,12 @@ class Nginx(Server):
 
     def log(self):
         return [line.split() for line in (self.home / "access.log").read_text().splitlines()]
+
+    def answers(self, prefix):
+        """[(method, status, bytes of the body, Range of the request)] below a prefix, once the logs stop growing."""
+        self.of(prefix)
+        rows = [line.split() for line in (self.home / "answers.log").read_text().splitlines()]
+        return [(method, int(status), int(body), asked) for uri, method, status, body, asked in rows if uri.startswith(prefix)]
 
     def seconds(self, prefix):
         """The sum over requests: from the first byte of the request to the last one of its answer."""

@@ -17,7 +17,8 @@ def opened(url):
     from XRootD import client
 
     file = client.File()
-    assert file.open(url)[0].ok
+    status, _ = file.open(url)
+    assert status.ok, f"{url}: {status.message}"
     return file
 
 
@@ -92,6 +93,12 @@ def only_stat(url):
     from XRootD import client
 
     return client.FileSystem(url).stat("/a.bin")[1].size
+
+
+def only_open(url):
+    from XRootD import client
+
+    return client.File().open(url)[0].ok
 
 
 def fsspec_ranges(url, ranges, folder=None, name=None, others=1):
