@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from crema import otlp, parquet, plots
 from crema.card import card
-from crema.program import CremaError, report, report_json
+from crema.program import CremaError, report, report_id
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,22 @@ def state_of(data):
 class Run:
     """A run of `crema report --json`: `metrics`, `findings`, and lists of everything that has rows."""
 
-    def __init__(self, data, ask=None):
-        """ask(*options) returns the output of `crema report` for this run; None for a run from a file."""
-        self.json = data
-        self.id = data["run"]
-        self.metrics = data["metrics"]
-        self._ask, self._card = ask, None
+    def __init__(self, data=None, ask=None, id=None):
+        """ask(*options) returns the output of `crema report` for this run; None for a run from a file. Without data, they are read
+        when they are first used: a large run's JSON takes far more time and memory than its page or its database."""
+        self.id = data["run"] if id is None else id
+        self._json, self._ask, self._card = data, ask, None
+
+    @property
+    def json(self):
+        """All numbers, as in `crema report --json`."""
+        if self._json is None:
+            self._json = json.loads(self._printed("--json", "-"))
+        return self._json
+
+    @property
+    def metrics(self):
+        return self.json["metrics"]
 
     def __repr__(self):
         state, found = state_of(self.json), len(self.findings)
@@ -157,5 +167,5 @@ def load(run="last", dir=None):
     if os.path.isfile(run):
         with open(run, encoding="utf-8") as file:
             return Run(json.load(file))
-    data = report_json("--run", os.fspath(run), directory=dir)
-    return Run(data, lambda *options: report("--run", data["run"], *options, directory=dir))
+    found = report_id(os.fspath(run), dir)
+    return Run(None, lambda *options: report("--run", found, *options, directory=dir), found)

@@ -498,13 +498,19 @@ def test_the_program(tmp_path, monkeypatch):
     assert crema.program.report_json("x") == [1]
     for text, said in (("echo one >&2; echo two >&2; exit 3", "two"), ("exit 3", "'crema report' ended with status 3")):
         program(text)
-        with pytest.raises(crema.CremaError) as error:
-            crema.program.report()
-        assert str(error.value) == said
+        for call in (crema.program.report, lambda: crema.load("x")):
+            with pytest.raises(crema.CremaError) as error:
+                call()
+            assert str(error.value) == said
+    program("""printf '{\n "run": "a-b",\n'; exec sleep 600""")
+    with monkeypatch.context() as patch:
+        patch.setattr(crema.program, "REPORT_SECONDS", 30)
+        assert crema.load("a").id == "a-b"  # without the rest
     program("exec sleep 5")
     monkeypatch.setattr(crema.program, "REPORT_SECONDS", 0.2)
-    with pytest.raises(crema.CremaError, match="did not finish within 0.2 s"):
-        crema.program.report()
+    for call in (crema.program.report, lambda: crema.load("x")):
+        with pytest.raises(crema.CremaError, match="did not finish within 0.2 s"):
+            call()
     for path in (tmp_path, tmp_path / "none"):
         monkeypatch.setenv("CREMA_PROGRAM", str(path))
         with pytest.raises(crema.CremaError, match="not an executable program"):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import crema.parquet
 
 made = test_sheets.made
 ROWS, MANY = 1000, 1500  # a row group, and two of them
+MAKER = test_reports.ROOT / "build" / "tests" / "bench" / "make_journal"
 
 
 class Written:
@@ -42,10 +44,9 @@ def folder(tmp_path_factory):
 def runs(tmp_path_factory, made, folder):
     """Three runs in one data set: one with every kind of row, a large one, a small one."""
     where = tmp_path_factory.mktemp("journals")
-    maker = test_reports.ROOT / "build" / "tests" / "bench" / "make_journal"
-    subprocess.run(["make", "-C", test_reports.ROOT, maker.relative_to(test_reports.ROOT)], check=True, capture_output=True)
+    subprocess.run(["make", "-C", test_reports.ROOT, MAKER.relative_to(test_reports.ROOT)], check=True, capture_output=True)
     for tasks, start in ((MANY, 1_790_000_000), (300, 1_790_500_000)):
-        subprocess.run([maker, where / str(tasks), str(tasks), "3", "1", str(start)], check=True)
+        subprocess.run([MAKER, where / str(tasks), str(tasks), "3", "1", str(start)], check=True)
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crema.parquet, "ROWS", ROWS)
@@ -109,6 +110,19 @@ def test_memory_is_bounded(runs, folder):
     file = pyarrow.parquet.ParquetFile(folder / "tasks" / f"run={runs[1].run.id}" / "part-0.parquet")
     rows = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     assert rows[0] == ROWS and len(rows) == 2 and sum(rows) == runs[1].counts["tasks"]
+
+
+MEMORY = "import sys, crema\nrun = crema.load(dir=sys.argv[1])\nif sys.argv[3:]: run.json\nprint(run.to_parquet(sys.argv[2])['tasks'])"
+
+
+def test_a_large_run_is_written_in_little_memory(runs, tmp_path):
+    """The limit is effective: the same run's JSON does not fit."""
+    subprocess.run([MAKER, tmp_path / "journal", "60000", "10"], check=True, capture_output=True)
+    command = ["prlimit", f"--data={600 << 20}", sys.executable, "-c", MEMORY, tmp_path / "journal", tmp_path / "set"]
+    env = {**os.environ, "PYTHONPATH": str(test_reports.ROOT / "python"), "CREMA_PROGRAM": str(test_reports.ROOT / "build" / "crema")}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert done.stdout == "60060\n", done.stderr
+    assert "MemoryError" in subprocess.run([*command, "json"], env=env, capture_output=True, text=True).stderr
 
 
 def test_duckdb(runs, folder):
