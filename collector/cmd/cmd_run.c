@@ -11,9 +11,21 @@
 #include "collector/cmd/run_child.h"
 #include "collector/cmd/run_line.h"
 #include "collector/preload/preload.h"
+#include "collector/preload/program.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/run_name.h"
+
+/* It runs, and what it starts may be measured: the library stays in LD_PRELOAD. */
+static void warn_of_musl(const char *command)
+{
+	char path[PATH_MAX];
+
+	if (program_uses_musl(command, path, sizeof(path)))
+		log_line("run: '%s' is not measured, because it uses musl "
+			 "(Alpine): " PROGRAM_MUSL_ADVICE,
+			 path);
+}
 
 /* say: print the line at the end. */
 static int run_and_wait(char **command, const char *dir, uint64_t begin_mono_ns, bool say)
@@ -64,6 +76,7 @@ static int run(int argc, char **argv)
 	exe[n < 0 ? 0 : n] = '\0';
 	if (!preload_prepare(exe))
 		return preload_exec(argv + options.rest);
+	warn_of_musl(argv[options.rest]);
 	return run_and_wait(argv + options.rest, options.value[OPT_dir], begin_mono_ns,
 			    !options_on(&options, OPT_quiet));
 }

@@ -80,9 +80,6 @@ static void not_loaded(const struct process *p, char *text, size_t size, char *a
 	if (p->is_static)
 		snprintf(advice, advice_size,
 			 "'%.200s' is linked statically: no library can be preloaded", p->exe);
-	else if (p->is_musl)
-		snprintf(advice, advice_size,
-			 "'%.200s' uses musl (Alpine): use a Python built for glibc", p->exe);
 	else if (p->is_setuid)
 		snprintf(advice, advice_size, "'%.200s' is setuid: the loader ignores LD_PRELOAD",
 			 p->exe);

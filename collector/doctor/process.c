@@ -2,7 +2,6 @@
 /* process.c - one process of /proc. */
 #include "collector/doctor/process.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/preload/program.h"
 #include "common/dirs.h"
 #include "common/procfs.h"
 #include "common/view.h"
@@ -76,12 +76,10 @@ static void look_at_maps(struct process *p)
 	buf_release(&maps);
 }
 
-/* How its program is linked: a static one has no loader, and musl has a different one. */
 static void look_at_program(struct process *p)
 {
-	char link[64], loader[256] = "";
-	Elf64_Ehdr head;
-	Elf64_Phdr ph;
+	struct program program;
+	char link[64];
 	struct stat st;
 	int fd;
 
@@ -90,18 +88,9 @@ static void look_at_program(struct process *p)
 	if (fd < 0)
 		return;
 	p->is_setuid = !fstat(fd, &st) && (st.st_mode & (S_ISUID | S_ISGID));
-	if (pread(fd, &head, sizeof(head), 0) == sizeof(head) &&
-	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64) {
-		for (int i = 0; i < head.e_phnum; i++)
-			if (pread(fd, &ph, sizeof(ph),
-				  (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) ==
-				    sizeof(ph) &&
-			    ph.p_type == PT_INTERP)
-				if (pread(fd, loader, sizeof(loader) - 1, (off_t)ph.p_offset) < 0)
-					loader[0] = '\0';
-		p->is_static = !loader[0];
-		p->is_musl = strstr(loader, "ld-musl") != NULL;
-	}
+	program = program_of(fd);
+	p->is_static = program.is_static;
+	p->is_musl = program.is_musl;
 	close(fd);
 }
 

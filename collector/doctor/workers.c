@@ -13,6 +13,7 @@
 
 #include "collector/doctor/doctor.h"
 #include "collector/doctor/process.h"
+#include "collector/preload/program.h"
 #include "common/clock.h"
 #include "common/view.h"
 #include "switch.h"
@@ -200,6 +201,10 @@ static void look_at_worker(struct doctor *d, const struct process *p)
 			   "%d belongs to user %u: its memory and environment are hidden",
 			   (int)p->pid, (unsigned int)p->uid);
 		doctor_advise(d, "run crema doctor as that user or as root");
+	} else if (p->is_musl) {
+		doctor_say(d, DOCTOR_BAD, "worker",
+			   "%d is not measured: '%.200s' uses musl (Alpine)", (int)p->pid, p->exe);
+		doctor_advise(d, PROGRAM_MUSL_ADVICE);
 	} else if (!p->loaded) {
 		layer_of(p, text, sizeof(text), advice, sizeof(advice));
 		doctor_say(d, DOCTOR_BAD, "worker", "%d is not measured: %s", (int)p->pid, text);
