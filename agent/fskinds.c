@@ -2,6 +2,7 @@
 /* fskinds.c - whether the kernel charges storage bytes to the reading thread (fskinds.h). */
 #include "agent/fskinds.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +117,27 @@ static uint32_t crc_of(const struct verdict *v)
 			   strlen(v->options));
 }
 
+/* Not a path, a host or an address, which a source may be, too. */
+static bool is_word(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (!isalnum((unsigned char)t.ptr[i]) && t.ptr[i] != '-' && t.ptr[i] != '_')
+			return false;
+	return t.len > 0;
+}
+
+void fskind_name_fuse(char *name, const struct mount *m)
+{
+	static const char sub[] = "fuse.";
+
+	if (m->type.len > strlen(sub) && m->type.len < FSKIND_NAME &&
+	    !memcmp(m->type.ptr, sub, strlen(sub)))
+		snprintf(name, FSKIND_NAME, "%.*s", (int)m->type.len, m->type.ptr);
+	else if (text_is(m->type, "fuse") && is_word(m->source) &&
+		 m->source.len + sizeof("fuse ()") <= FSKIND_NAME)
+		snprintf(name, FSKIND_NAME, "fuse (%.*s)", (int)m->source.len, m->source.ptr);
+}
+
 static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fskind_entry *e)
 {
 	struct text all = {(const char *)s->mounts.data, s->mounts.len};
@@ -129,6 +151,8 @@ static void resolve(struct sources *s, int64_t f_type, uint64_t dev, struct fski
 	if (e->kind == FSKIND_NONE)
 		return;
 	found = mounts_find(all, dev, &m);
+	if (found && !strcmp(e->name, "fuse"))
+		fskind_name_fuse(e->name, &m);
 	if (e->kind == FSKIND_UNRESOLVED)
 		e->kind = found ? overlay_kind(s, &m) : FSKIND_UNKNOWN;
 	if (!found || !calibration_of(&m, &v))

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "common/calibration.h"
+#include "common/mounts.h"
 #include "common/view.h"
 
 struct fskind_entry {
@@ -45,6 +46,12 @@ struct fskinds {
 
 /* The layers named by one mountinfo line's options; known() is called for each. For tests. */
 bool fskind_layers(const char *options, bool (*known)(void *arg, const char *path), void *arg);
+
+/*
+ * Replaces the name "fuse" (FSKIND_NAME bytes) by what its mount is known as: its type with a
+ * subtype ("fuse.eosxd"), else a source that is a plain word ("fuse (cvmfs2)").
+ */
+void fskind_name_fuse(char *name, const struct mount *m);
 
 void fskinds_release(struct fskinds *f);
 /* Takes the collector's verdicts (calibration_unpack()) for the next fskinds_poll(). error: they

@@ -23,7 +23,7 @@ def unpacked():
 
 
 @contextlib.contextmanager
-def mounted(lower, mount):
+def mounted(lower, mount, *options):
     """lower seen through FUSE at mount; OSError if this machine does not allow that."""
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         raise OSError("/dev/fuse cannot be opened")
@@ -31,7 +31,7 @@ def mounted(lower, mount):
         program, env = unpacked()
     except (subprocess.CalledProcessError, OSError) as why:
         raise OSError(f"bindfs cannot be had: {why}") from why
-    done = subprocess.run([program, lower, mount], env={**os.environ, **env}, capture_output=True, text=True)
+    done = subprocess.run([program, *options, lower, mount], env={**os.environ, **env}, capture_output=True, text=True)
     if done.returncode:
         raise OSError(f"bindfs: {done.stderr.strip().splitlines()[-1:]}")
     try:

@@ -198,7 +198,7 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
         through = tmp_path / "fuse"
         through.mkdir()
         with contextlib.suppress(OSError):
-            stack.enter_context(bindfs.mounted(place / "files", through))
+            stack.enter_context(bindfs.mounted(place / "files", through, "-o", "subtype=eosxd,fsname=eosuser"))  # as EOS is mounted
             calibrate(through, tmp_path, code=1)
         procs = new_cluster(env={"CREMA_CALIBRATION": str(tmp_path / "crema" / "calibration")})
         client = stack.enter_context(jobs.measured(procs))
@@ -216,7 +216,7 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
         assert device > 0 and task["storage_read_bytes"] is None and task["storage_unknown_filesystem"] == "squashfs"
         if os.path.ismount(through):
             _, (task,) = jobs.submit(procs, client, "fuse", jobs.read_whole, str(through / "big"))
-            assert task["storage_read_bytes"] is None and task["storage_unknown_filesystem"] == "fuse"
+            assert task["storage_read_bytes"] is None and task["storage_unknown_filesystem"] == "fuse.eosxd"
         else:
             not_tried("storage_read_bytes", name.format("FUSE"), "no FUSE here")
         report, text = procs.report_json(), procs.report().stdout
@@ -224,9 +224,9 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
     kinds = {f["type"]: (f["storage"], f["calibration"]) for f in worker["filesystems"]}
     assert kinds["erofs"][0] == "calibrated" and kinds["erofs"][1].endswith("(all)")
     assert re.search(r"erofs: storage bytes are calibrated: charged [\d.]+ of [\d.]+ MiB \(all\)", text)
-    if "fuse" in kinds:
-        assert kinds["fuse"] == ("unknown", "charged 0 of 64 MiB (small reads)")
-        assert "fuse: storage bytes are unknown: charged 0 of 64 MiB" in text
+    if "fuse.eosxd" in kinds:
+        assert kinds["fuse.eosxd"] == ("unknown", "charged 0 of 64 MiB (small reads)")
+        assert "fuse.eosxd: storage bytes are unknown: charged 0 of 64 MiB" in text
 
 
 def storage_of(procs, kind):

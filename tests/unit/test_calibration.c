@@ -238,6 +238,46 @@ static void test_kinds(void **state)
 	assert_int_equal(calibration_kind(FSKIND_UNKNOWN, 0x6969, NULL), FSKIND_UNKNOWN);
 }
 
+/* As mountinfo shows them (EOS, CVMFS, CephFS by its kernel client and by ceph-fuse, GPFS, Lustre):
+ * unknown, each by a name that its site knows. */
+static void test_names(void **state)
+{
+	static const struct {
+		int64_t f_type;
+		const char *line, *name;
+	} site[] = {
+		{0x65735546, "fuse.eosxd eosuser rw,user_id=0,group_id=0,allow_other",
+		 "fuse.eosxd"},
+		{0x65735546, "fuse eosatlas rw,user_id=0,group_id=0", "fuse (eosatlas)"},
+		{0x65735546, "fuse cvmfs2 ro,user_id=991,group_id=986", "fuse (cvmfs2)"},
+		{0x65735546, "fuse.ceph-fuse ceph-fuse rw,user_id=0", "fuse.ceph-fuse"},
+		{0x65735546, "fuse me@host:/home/me rw", "fuse"},
+		{0x65735546, "fuse /secret rw", "fuse"},
+		{0x65735546, "fuse a-name-of-17-bytes rw", "fuse"},
+		{0x65735546, "fuse.a-subtype-of-23-bytes x rw", "fuse"},
+		{0x65735546, "fuseblk /dev/sdb1 rw", "fuse"},
+		{0x65735546, "fuse. x rw", "fuse"},
+		{0x00C36400, "ceph 192.0.2.1:6789,192.0.2.2:6789:/volumes/a rw,name=a,acl", "ceph"},
+		{0x47504653, "gpfs gpfs0 rw", "gpfs"},
+		{0x0BD00BD0, "lustre 192.0.2.9@tcp:/scratch rw,flock,lazystatfs", "lustre"},
+		{0x6969, "nfs4 server:/x rw", "nfs"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(site) / sizeof(*site); i++) {
+		char line[256], name[FSKIND_NAME];
+		struct mount m;
+		int n = snprintf(line, sizeof(line), "36 21 0:77 / /site rw,relatime - %s",
+				 site[i].line);
+
+		assert_int_equal(fskind_of(site[i].f_type, name), FSKIND_UNKNOWN);
+		assert_true(mounts_find((struct text){line, (size_t)n}, makedev(0, 77), &m));
+		if (site[i].f_type == 0x65735546)
+			fskind_name_fuse(name, &m);
+		assert_string_equal(name, site[i].name);
+	}
+}
+
 /* The file system of /tmp with another type, as the shim may see it, and its real mount. */
 static enum fskind kind_in_agent(struct fake *f, int64_t f_type, const char *path,
 				 const char **figures)
@@ -517,6 +557,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test_setup_teardown(test_agent, setup, teardown),
 		cmocka_unit_test(test_shipped_text),
 		cmocka_unit_test_setup_teardown(test_shipped, setup, teardown),
