@@ -139,17 +139,19 @@ long sysconf(int name)
 	return name == _SC_PAGESIZE && page_bytes ? page_bytes : __sysconf(name);
 }
 
-/* The kernel counts memory in pages, which have 64 KiB on some aarch64 machines. */
+/* The kernel counts memory in pages, which have 16 or 64 KiB on some aarch64 machines. */
 static void a_page_has_the_size_that_it_has(void **state)
 {
-	uint64_t own = rss_bytes(), large;
-
 	(void)state;
-	page_bytes = 64 << 10;
-	large = task_rss_bytes();
-	page_bytes = 0;
-	own = (own + rss_bytes()) / 2 * (64 << 10) / (uint64_t)sysconf(_SC_PAGESIZE);
-	assert_in_range(large, own - own / 4, own + own / 4);
+	for (long bytes = 16 << 10; bytes <= 64 << 10; bytes *= 4) {
+		uint64_t own = rss_bytes(), large;
+
+		page_bytes = bytes;
+		large = task_rss_bytes();
+		page_bytes = 0;
+		own = (own + rss_bytes()) / 2 * (uint64_t)bytes / (uint64_t)sysconf(_SC_PAGESIZE);
+		assert_in_range(large, own - own / 4, own + own / 4);
+	}
 }
 
 /* The descriptor that is kept for /proc/self/statm; -1: none. */
