@@ -73,14 +73,20 @@ def outcome(program, emulator):
             {*re.findall(r"^\[  (?:FAILED|ERROR ) +\] (\w+)$", text, re.MULTILINE), *(begun[-1:] if "test(s) run." not in text else ())})
 
 
-@pytest.mark.matrix
-def test_in_an_emulator(libs):
+@pytest.fixture(scope="module")
+def emulator(libs):
+    """The command that runs a program; the tests' programs are compiled."""
     signal.alarm(BUILD_SECONDS)
     right(["make", "-C", cluster.ROOT, f"-j{os.cpu_count()}", "-f", "package/portable.mk", "-f", "Makefile", f"LIBS={libs}",
            "test-programs"], timeout=BUILD_SECONDS)
     place = packages.unpacked("aarch64", "qemu-user-static", "libc6-arm64-cross",
                               "libgcc-s1-arm64-cross")
-    emulator = [place / "usr/bin/qemu-aarch64-static", "-L", place / "usr/aarch64-linux-gnu"]
+    return [place / "usr/bin/qemu-aarch64-static", "-L", place / "usr/aarch64-linux-gnu"]
+
+
+@pytest.mark.matrix
+def test_in_an_emulator(libs, emulator):
+    signal.alarm(BUILD_SECONDS)
     assert right([*emulator, libs / "crema" / "crema", "--version"]).startswith("crema ")
     allowed = set().union(*EMULATED.values())
     programs = sorted(p for kind in ("unit", "shim") for p in (libs / "crema" / "tests" / kind).glob("test_*") if not p.suffix)
@@ -100,3 +106,20 @@ def test_in_an_emulator(libs):
     print(len(passed), "passed,", sorted(failed), "did not")
     assert failed <= allowed
     assert len(passed) > 300
+
+
+# Those whose results do not depend on /proc/self/statm, which has the machine's own pages, nor on what time it takes.
+PAGED = ["test_byte_sample", "test_clock", "test_column", "test_counts", "test_extent", "test_full", "test_io", "test_large", "test_ways"]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("page", [16 << 10, 64 << 10])
+def test_larger_pages(libs, emulator, tmp_path, page):
+    emulator = [*emulator, "-p", str(page)]
+    (tmp_path / "page.c").write_text('#include <stdio.h>\n#include <unistd.h>\nint main(void) { printf("%ld", sysconf(_SC_PAGESIZE)); }\n')
+    right([cluster.BUILD / "package/venv/bin/python", "-m", "ziglang", "cc", "-target", "aarch64-linux-gnu.2.17", "-o", tmp_path / "page", tmp_path / "page.c"])
+    assert right([*emulator, tmp_path / "page"]) == str(page)
+    allowed = set().union(*EMULATED.values())
+    for name in PAGED:
+        ok, wrong = outcome(libs / "crema" / "tests" / "shim" / name, emulator)
+        assert ok and wrong <= allowed, (name, wrong)
