@@ -1,73 +1,111 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables of a run as Parquet: FOLDER/TABLE/run=ID/part-0.parquet, so that the runs of one folder are one data set.
 
-The source is the database of `crema report --sqlite`, read in parts, so memory does not grow with the run. Its table
+The source is the folder of `crema report --csv`, which pyarrow reads in blocks, so memory does not grow with the run. Its table
 `columns` has the types. Numbers without a declared type (metrics) are float64 in every run, so that runs have the same types.
 """
 
 import os
-import sqlite3
-import urllib.parse
-from contextlib import closing
 from pathlib import Path
 
-ROWS = 20_000  # in memory at the same time: one row group
+ROWS = 20_000  # of a row group
+BLOCK = 1 << 20  # bytes of CSV that are read at once; pyarrow reserves as much for each column of texts
+LARGEST = 2**63 - 1
 
 
 def _arrow():
     try:
         import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
         raise ImportError("to_parquet() needs pyarrow (pip install pyarrow)") from None
     return pyarrow
 
 
-def _fields(pa, database, table):
-    """The declared type of each column, with the unit as metadata; without `run`, which is in the folder's name."""
-    types = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string(), "BOOLEAN": pa.bool_(), "": pa.float64()}
-    told = database.execute("SELECT column_name, type, unit FROM columns WHERE table_name = ? ORDER BY rowid", (table,))
-    return [pa.field(name, types[kind], metadata={"unit": unit} if unit else None) for name, kind, unit in told if name != "run"]
+def _rows(pa, file, types, block):
+    """Batches of rows. A quoted cell is text, also an empty one; an empty cell is null."""
+    return pa.csv.open_csv(file, read_options=pa.csv.ReadOptions(block_size=block), parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+                           convert_options=pa.csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[""],
+                                                                 strings_can_be_null=True, quoted_strings_can_be_null=False))
+
+
+def _declared(pa, folder):
+    """{table: {column: (declared type, unit)}}, in their order; without `run`, which is in the folder's name."""
+    names = ["table_name", "column_name", "type", "unit"]
+    found = {}
+    for batch in _rows(pa, folder / "columns.csv", dict.fromkeys(names, pa.string()), BLOCK):
+        for table, column, kind, unit in zip(*(batch[name].to_pylist() for name in names)):
+            columns = found.setdefault(table, {})
+            if column != "run":
+                columns[column] = kind, unit
+    return found
+
+
+def _number(text, whole):
+    """As in SQLite: true is 1, and an integer that is too large is null."""
+    if text is None:
+        return None
+    if whole:
+        return n if (n := int(text)) <= LARGEST else None
+    return float({"true": 1, "false": 0}.get(text, text))
 
 
 def _column(pa, values, kind):
-    if kind == pa.bool_():
-        values = [None if value is None else bool(value) for value in values]
-    elif kind == pa.float64():
-        values = [None if value is None else float(value) for value in values]
-    return pa.array(values, kind)
+    if kind == pa.string():  # one ' protects spreadsheets
+        return pa.compute.replace_substring_regex(values, "^'", "", max_replacements=1)
+    if values.type == kind:
+        return values
+    return pa.array([_number(text, kind == pa.int64()) for text in values.to_pylist()], kind)
 
 
-def _write(pa, database, table, file):
-    """Returns the number of rows."""
-    fields = _fields(pa, database, table)
-    columns = ", ".join(f'"{field.name}"' for field in fields)
-    rows = database.execute(f'SELECT {columns} FROM "{table}" ORDER BY rowid')
+def _groups(pa, batches):
+    """Tables of ROWS rows; the last one has the rest."""
+    kept, count = [], 0
+    for batch in batches:
+        kept.append(batch)
+        count += batch.num_rows
+        if count >= ROWS:
+            table = pa.Table.from_batches(kept)
+            while table.num_rows >= ROWS:
+                yield table.slice(0, ROWS)
+                table = table.slice(ROWS)
+            kept, count = table.to_batches(), table.num_rows
+    if count:
+        yield pa.Table.from_batches(kept)
+
+
+def _write(pa, sheet, declared, file, careful=False):
+    """Returns the number of rows. careful: for cells that do not fit, in a block of BLOCK bytes or in 64 bits."""
+    kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string(), "BOOLEAN": pa.bool_(), "": pa.float64()}
+    schema = pa.schema([pa.field(name, kinds[kind], metadata={"unit": unit} if unit else None) for name, (kind, unit) in declared.items()])
+    read = {name: pa.string() if not kind or (careful and kind == "INTEGER") else kinds[kind] for name, (kind, _) in declared.items()}
     count = 0
-    with pa.parquet.ParquetWriter(file, pa.schema(fields), compression="zstd") as writer:
-        while part := rows.fetchmany(ROWS):
-            arrays = [_column(pa, values, field.type) for values, field in zip(zip(*part), fields)]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
-            count += len(part)
+    with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        for group in _groups(pa, _rows(pa, sheet, read, max(BLOCK, sheet.stat().st_size + 1) if careful else BLOCK)):
+            writer.write_table(pa.Table.from_arrays([_column(pa, group[field.name], field.type) for field in schema], schema=schema))
+            count += group.num_rows
     return count
 
 
-def write(database, folder, run):
-    """Writes every table of the database below `folder`, replacing this run's earlier files. Returns the rows of each table.
+def write(sheets, folder, run):
+    """Writes every table of the CSV folder below `folder`, replacing this run's earlier files. Returns the rows of each table.
 
     A file gets its name once it is complete: a reader never sees a partial file, or a table twice.
     """
     pa = _arrow()
     found = {}
-    with closing(sqlite3.connect(f"file:{urllib.parse.quote(os.fspath(database))}?mode=ro", uri=True)) as source:
-        tables = [name for (name,) in source.execute("SELECT DISTINCT table_name FROM columns ORDER BY table_name")]
-        for table in tables:
-            place = Path(folder) / table / f"run={run}"
-            place.mkdir(parents=True, exist_ok=True)
-            part = place / f".part-0.parquet.{os.getpid()}"
+    for table, declared in sorted(_declared(pa, Path(sheets)).items()):
+        sheet, place = Path(sheets) / f"{table}.csv", Path(folder) / table / f"run={run}"
+        place.mkdir(parents=True, exist_ok=True)
+        part = place / f".part-0.parquet.{os.getpid()}"
+        try:
             try:
-                found[table] = _write(pa, source, table, part)
-                os.replace(part, place / "part-0.parquet")
-            finally:
-                part.unlink(missing_ok=True)
+                found[table] = _write(pa, sheet, declared, part)
+            except pa.ArrowInvalid:
+                found[table] = _write(pa, sheet, declared, part, careful=True)
+            os.replace(part, place / "part-0.parquet")
+        finally:
+            part.unlink(missing_ok=True)
     return found

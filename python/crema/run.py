@@ -58,7 +58,7 @@ class Run:
 
     def __init__(self, data=None, ask=None, id=None):
         """ask(*options) returns the output of `crema report` for this run; None for a run from a file. Without data, they are read
-        when they are first used: a large run's JSON takes far more time and memory than its page or its database."""
+        when they are first used: a large run's JSON takes far more time and memory than its page or its tables."""
         self.id = data["run"] if id is None else id
         self._json, self._ask, self._card = data, ask, None
 
@@ -122,15 +122,15 @@ class Run:
         return frame
 
     def to_parquet(self, folder):
-        """Writes every table of `crema report --sqlite` below FOLDER/TABLE/run=ID and returns the number of rows of each.
+        """Writes every table of `crema report --csv` below FOLDER/TABLE/run=ID and returns the number of rows of each.
 
         The runs of one folder are one data set, partitioned by `run`; writing a run again replaces it. Unknown is
         null; the unit is in the metadata of each column. Needs pyarrow.
         """
         with tempfile.TemporaryDirectory() as scratch:
-            database = os.path.join(scratch, "run.sqlite")
-            self._printed("--sqlite", database)
-            return parquet.write(database, folder, self.id)
+            sheets = os.path.join(scratch, "sheets")
+            self._printed("--csv", sheets)
+            return parquet.write(sheets, folder, self.id)
 
     def to_otlp(self, where, headers=None):
         """Sends the run as an OpenTelemetry trace (OTLP/HTTP, JSON) to a URL, or writes it to a file, one request per line.

@@ -24,8 +24,8 @@ MAKER = test_reports.ROOT / "build" / "tests" / "bench" / "make_journal"
 
 
 class Written:
-    def __init__(self, run, database, counts):
-        self.run, self.database, self.counts = run, database, counts
+    def __init__(self, run, database, sheets, counts):
+        self.run, self.database, self.sheets, self.counts = run, database, sheets, counts
 
     def rows(self, table):
         """As in SQLite: column -> values, in its order."""
@@ -54,7 +54,8 @@ def runs(tmp_path_factory, made, folder):
         for journal in (made.journal, where / str(MANY), where / "300"):
             run = crema.load(dir=journal)
             run._printed("--sqlite", where / f"{run.id}.sqlite")
-            found.append(Written(run, where / f"{run.id}.sqlite", run.to_parquet(folder)))
+            run._printed("--csv", where / f"{run.id}-csv")
+            found.append(Written(run, where / f"{run.id}.sqlite", where / f"{run.id}-csv", run.to_parquet(folder)))
         found[1].run.to_parquet(folder)  # replaces its own files
     return found
 
@@ -92,18 +93,37 @@ def test_the_unknown_is_null(runs, folder):
             assert table[name].to_pylist().count(0) == sum(task[name] == 0 for task in tasks)
 
 
+KINDS = {"whole": "INTEGER", "real": "REAL", "text": "TEXT", "truth": "BOOLEAN", "any": ""}
+
+
+def sheets(folder, *rows):
+    """A folder as of --csv, in a path with characters that need care."""
+    folder = folder / "a ?#%"
+    folder.mkdir()
+    (folder / "columns.csv").write_text("table_name,column_name,type,unit\r\n" + "".join(f'"t","{name}","{kind}",""\r\n' for name, kind in KINDS.items()))
+    (folder / "t.csv").write_text("\r\n".join([",".join(KINDS), *rows, ""]), newline="")
+    return folder
+
+
+def written(folder):
+    return pyarrow.parquet.ParquetFile(folder / "t" / "run=r" / "part-0.parquet").read().to_pydict()
+
+
 def test_each_type_knows_null(tmp_path):
-    """In a database with nothing else; its name contains what must be escaped in an SQLite URI."""
-    values = {"whole": ("INTEGER", 2**63 - 1, 0), "real": ("REAL", 0.1, 0.0), "text": ("TEXT", "a", ""), "truth": ("BOOLEAN", 1, 0), "any": ("", 3, 0.5)}
-    with contextlib.closing(sqlite3.connect(tmp_path / "a ?#%.sqlite")) as db, db:
-        db.execute("CREATE TABLE columns (table_name, column_name, type, unit)")
-        db.executemany("INSERT INTO columns VALUES ('t', ?, ?, '')", [(name, kind) for name, (kind, *_) in values.items()])
-        db.execute(f"CREATE TABLE t ({', '.join(values)})")
-        rows = [[None] * len(values), *zip(*(told for _, *told in values.values()))]
-        db.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(values))})", rows)
-    assert crema.parquet.write(tmp_path / "a ?#%.sqlite", tmp_path, "r") == {"t": 3}
-    read = pyarrow.parquet.ParquetFile(tmp_path / "t" / "run=r" / "part-0.parquet").read().to_pydict()
-    assert read == {name: [None, *told] for name, (_, *told) in values.items()}
+    """An empty cell is null, an empty text is not; of the characters before a text that protect spreadsheets, one goes."""
+    folder = sheets(tmp_path, ",,,,", f'{2**63 - 1},0.1,"",true,3', '0,0,"\'\'=1\nb""",false,0.5', '-1,1e-300,"\'@a",true,false')
+    assert crema.parquet.write(folder, tmp_path, "r") == {"t": 4}
+    assert written(tmp_path) == {"whole": [None, 2**63 - 1, 0, -1], "real": [None, 0.1, 0, 1e-300], "text": [None, "", "'=1\nb\"", "@a"],
+                                 "truth": [None, True, False, True], "any": [None, 3, 0.5, 0]}
+
+
+def test_cells_that_do_not_fit(tmp_path, monkeypatch):
+    """A text larger than a block is read, an integer that SQLite cannot hold is null; the rest of their table is as it was."""
+    monkeypatch.setattr(crema.parquet, "BLOCK", 1000)
+    folder = sheets(tmp_path, '1,0.5,"a",true,1', f'2,0.5,"{"b" * 5000}",true,2', f'{2**63},0.5,"c",,3', f'{2**64 - 1},,,,')
+    assert crema.parquet.write(folder, tmp_path, "r") == {"t": 4}
+    assert written(tmp_path) == {"whole": [1, 2, None, None], "real": [0.5, 0.5, 0.5, None], "text": ["a", "b" * 5000, "c", None],
+                                 "truth": [True, True, None, None], "any": [1, 2, 3, None]}
 
 
 def test_memory_is_bounded(runs, folder):
@@ -149,14 +169,14 @@ def test_a_failure_leaves_what_was_there(runs, folder, monkeypatch):
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     monkeypatch.setattr(crema.parquet, "_column", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        crema.parquet.write(runs[2].database, folder, runs[2].run.id)
+        crema.parquet.write(runs[2].sheets, folder, runs[2].run.id)
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
 
 
 def test_without_pyarrow(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
-        crema.parquet.write(runs[2].database, tmp_path, "r")
+        crema.parquet.write(runs[2].sheets, tmp_path, "r")
 
 
 def test_a_file_of_json_is_no_source(runs, tmp_path):
