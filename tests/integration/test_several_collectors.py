@@ -24,7 +24,8 @@ from one_page import Page
 from relay import Relay
 from test_tls import certificates  # noqa: F401 (fixture)
 
-SWARMS = [400, pytest.param(10_000, marks=pytest.mark.matrix)]
+SWARMS = [pytest.param(400, False, id="400"), pytest.param(400, True, id="400-TLS", marks=pytest.mark.further),
+          pytest.param(10_000, False, id="10000", marks=pytest.mark.matrix), pytest.param(5000, True, id="5000-TLS", marks=pytest.mark.matrix)]
 
 
 class Collectors:
@@ -180,16 +181,18 @@ def pieces(fronts):
     return found, again
 
 
-@pytest.mark.parametrize("workers", SWARMS)
-def test_a_swarm_moves(tmp_path, homes, workers):
+@pytest.mark.parametrize("workers,with_tls", SWARMS)
+def test_a_swarm_moves(tmp_path, certificates, homes, workers, with_tls):  # noqa: F811
     """Of four collectors one is killed and one is drained while all workers send: every acknowledged record is in one of the journals,
     and the sums are those of the tasks that were sent. Two swarms through two balancers, as one has too few descriptors for 10,000."""
     swarms.build()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     seconds, rate = (12, 10 * workers) if workers == 400 else (20, workers)
-    with Collectors(tmp_path, homes, 4) as fronts, contextlib.ExitStack() as stack:
+    env = {**homes, "DASK_CONFIG": str(certificates / "dask")} if with_tls else homes
+    with Collectors(tmp_path, env, 4) as fronts, contextlib.ExitStack() as stack:
         page = stack.enter_context(fronts.page(tmp_path))
+        assert all(("(TLS)" in one.collector.text()) == with_tls for one in fronts.each.values())
         proxies, halves = [], []
         for k in range(2):
             (tmp_path / f"half-{k}").mkdir()
@@ -228,7 +231,7 @@ def test_a_swarm_moves(tmp_path, homes, workers):
     same_sums(live, report)
     assert live["completeness"]["records_lost"] == 0 and live["journals_trouble"] is None
     assert sum(n for name, n in counters.items() if name.startswith("crema_tasks_total")) == sent["tasks"]
-    print(f"{workers} workers, {shares}: {sent['records_sent']} task records in {sent['seconds'] / 2:.0f} s, {sent['tasks']} tasks, "
+    print(f"{workers} workers{' with TLS' * with_tls}, {shares}: {sent['records_sent']} task records in {sent['seconds'] / 2:.0f} s, {sent['tasks']} tasks, "
           f"{again} frames in two journals; acknowledged after {sent['ack_p50_ms'] / 2:.0f}, {sent['ack_p99_ms'] / 2:.0f} ms (p50, p99)")
 
 

@@ -39,7 +39,6 @@ NOT_RUN = {
     r"scripts/test": "it runs this test",
     r"sudo cat /var/lib/crema/token": "needs the installed service",
     r"ssh -L .*": "docs/recipes.md says that it is not tested: there is no second machine",
-    r"python3 tests/bench/.*": "takes minutes of both cores; test_swarm.py runs smaller loads",
 }
 
 

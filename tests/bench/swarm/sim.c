@@ -129,7 +129,7 @@ int sim_init(struct sim *sim, struct swarm *swarm, uint32_t number, const struct
 		return -EIO;
 	sim->source = (struct uplink_source){sim,	 w->id,	    stream, &sim->hello,
 					     next_frame, rewind_to, acked};
-	uplink_init(&sim->uplink, to, &sim->source, NULL);
+	uplink_init(&sim->uplink, to, &sim->source, &swarm->security);
 	return frames_hello(&swarm->frames.plan, w, &sim->hello);
 }
 

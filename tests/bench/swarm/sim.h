@@ -25,6 +25,7 @@ struct swarm {
 	struct frames frames;
 	struct stats stats;
 	struct sim_faults faults;
+	struct uplink_security security; /* as an agent's, one for all workers */
 	unsigned int window;
 	int epoll_fd;
 	uint64_t sent_again, skipped, cuts; /* frames, frames, connections */

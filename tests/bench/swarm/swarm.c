@@ -131,6 +131,8 @@ static int plan(struct run *run)
 	run->swarm.faults =
 		(struct sim_faults){(unsigned int)number(run, '2'), (unsigned int)number(run, 'x'),
 				    (unsigned int)number(run, 'c')};
+	tls_settings_from_environment(&run->swarm.security.settings, "worker",
+				      run->swarm.security.why, sizeof(run->swarm.security.why));
 	run->sim = calloc(run->workers, sizeof(*run->sim));
 	run->swarm.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (!run->sim || run->swarm.epoll_fd < 0)
