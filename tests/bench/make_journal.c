@@ -2,12 +2,14 @@
 /*
  * make_journal.c - writes the journal of a synthetic run, of any size, with the agents' packers.
  *
- *	make_journal DIR TASKS [WORKERS [RUNS [START]]]
+ *	make_journal DIR TASKS [WORKERS [RUNS [START [SEED]]]]
  *
  * Coffea chunks of half a second in 4 threads of each worker (default: 20), in RUNS consecutive
  * spans (default: 1), with everything else that agents send: the start of each task, samples,
- *totals and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every
- *1,000th attempt fails and is retried. START: seconds of UTC. The same arguments give the same run.
+ * totals and Dask's numbers each second, rows of files and codecs at the end, a goodbye. Every
+ * 1,000th attempt fails and is retried. START: seconds of UTC; SEED: of
+ * the random numbers. The same arguments give the same run. Prints the sums of its attempts as
+ * JSON.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +39,8 @@ struct worker {
 struct maker {
 	struct journal *journal;
 	struct worker *worker;
-	uint64_t tasks, workers, runs, start, given, seed;
+	uint64_t tasks, workers, runs, start, given, seed, failed;
+	struct chunk_sums sums; /* of all workers */
 	struct buf payload, frame;
 	msgpack_packer pk;
 	uint32_t messages;
@@ -139,6 +142,10 @@ static void put_task(struct maker *m, struct worker *w, uint64_t task, unsigned 
 	m->messages += chunk_pack(&m->pk, &chunk, &sums);
 	w->read += sums.read_bytes;
 	w->cpu_ns += sums.cpu_ns;
+	m->sums.read_bytes += sums.read_bytes;
+	m->sums.cpu_ns += sums.cpu_ns;
+	m->sums.events += sums.events;
+	m->failed += fails;
 	w->file_reads[task % CHUNK_FILES] += sums.read_bytes;
 }
 
@@ -251,6 +258,15 @@ static void make(struct maker *m)
 	}
 }
 
+static void print_sums(const struct maker *m)
+{
+	printf("{\"attempts\": %llu, \"failed\": %llu, \"events\": %llu, \"read_bytes\": %llu, "
+	       "\"cpu_ns\": %llu}\n",
+	       (unsigned long long)(m->tasks + m->failed), (unsigned long long)m->failed,
+	       (unsigned long long)m->sums.events, (unsigned long long)m->sums.read_bytes,
+	       (unsigned long long)m->sums.cpu_ns);
+}
+
 int main(int argc, char **argv)
 {
 	struct maker m = {.workers = 20, .runs = 1, .start = START, .seed = 88172645463325252u};
@@ -258,14 +274,15 @@ int main(int argc, char **argv)
 	int rc;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: make_journal DIR TASKS [WORKERS [RUNS [START]]]\n");
+		fprintf(stderr, "usage: make_journal DIR TASKS [WORKERS [RUNS [START [SEED]]]]\n");
 		return 2;
 	}
 	m.tasks = strtoull(argv[2], NULL, 10);
 	m.workers = argc > 3 ? strtoull(argv[3], NULL, 10) : m.workers;
 	m.runs = argc > 4 ? strtoull(argv[4], NULL, 10) : m.runs;
 	m.start = argc > 5 ? strtoull(argv[5], NULL, 10) : m.start;
-	if (!m.tasks || !m.workers || !m.runs)
+	m.seed = argc > 6 ? strtoull(argv[6], NULL, 10) : m.seed;
+	if (!m.tasks || !m.workers || !m.runs || !m.seed)
 		return 2;
 	m.worker = calloc(m.workers, sizeof(*m.worker));
 	if (!m.worker)
@@ -276,6 +293,7 @@ int main(int argc, char **argv)
 	if (!m.journal)
 		die(argv[1], rc);
 	make(&m);
+	print_sums(&m);
 	rc = journal_close(m.journal);
 	buf_release(&m.payload);
 	buf_release(&m.frame);

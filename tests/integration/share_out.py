@@ -21,7 +21,7 @@ OF_FORMATS = {"test_parquet", "test_rntuple", "test_ways_to_read", "test_tree_re
 # here. Some install packages in the first run: dask_awkward, roastcoffea, pythons.
 LONGEST = [FORMATS, "test_cause_first", READS, DEMO, "test_run_state", "test_wall", "test_dask_awkward", "test_tutorial", "test_limits",
            "test_roastcoffea", "test_package", "test_executors", "test_findings", "test_http", "test_compare", "test_threads",
-           "test_big_runs", "test_right_run", "test_notebook", "test_recipes", "test_kill_all", "test_several_collectors",
+           "test_big_runs", "test_many_runs_parquet", "test_right_run", "test_notebook", "test_recipes", "test_kill_all", "test_several_collectors",
            "test_collector_life", "test_xrootd", "test_network", "test_heap_held", "test_kill", "test_page",
            "test_lines", "test_casa", "test_one_page", "test_progress", "test_agent_strangers", "test_bad_input", "test_pythons", "test_swarm",
            "test_calibrate", "test_retain", "test_heap", "test_scripts", "test_silent", "test_suites", "test_sections", "test_tls"]
