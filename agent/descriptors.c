@@ -23,11 +23,9 @@ static bool only_polls(const struct crema_shm *m, unsigned long fd)
 /* What a descriptor with that link does, by enum crema_unseen_io; 0: nothing unseen. */
 static uint32_t way_of(const struct crema_shm *m, const char *name, const char *link)
 {
-	static const char gpu[] = "/dev/nvidia-fs";
-
 	if (!strcmp(link, "anon_inode:[io_uring]"))
 		return only_polls(m, strtoul(name, NULL, 10)) ? 0 : CREMA_UNSEEN_RING;
-	return strncmp(link, gpu, sizeof(gpu) - 1) ? 0 : CREMA_UNSEEN_GPU;
+	return strncmp(link, CREMA_GPU_DEVICE, sizeof(CREMA_GPU_DEVICE) - 1) ? 0 : CREMA_UNSEEN_GPU;
 }
 
 static uint32_t ways_of(const struct crema_shm *m, int pid)

@@ -7,7 +7,8 @@
  *              exported functions or the Python package liburing; the agent finds any other one
  *              among the worker's descriptors, a few times a second.
  *   a GPU      GPUDirect Storage (cuFile, which KvikIO uses) moves bytes of files between storage
- *              and a GPU's memory. The agent finds its driver's device among the descriptors.
+ *              and a GPU's memory. The shim sees its driver's device being opened; the agent finds
+ *              it among the descriptors.
  *
  * Each calls crema_unseen_io() on the shared memory. It takes no lock, and any thread may call it
  * more than once.
@@ -21,6 +22,9 @@ enum crema_unseen_io {
 	CREMA_UNSEEN_RING = 1,
 	CREMA_UNSEEN_GPU = 2,
 };
+
+/* How the names of GPUDirect Storage's devices begin. */
+#define CREMA_GPU_DEVICE "/dev/nvidia-fs"
 
 /* The counts that reads and writes of files belong to. */
 #define CREMA_FILE_COUNTS                                                                          \

@@ -195,12 +195,18 @@ static void look(struct exchange *e, int fd, struct sent s)
 	set_protocol(e, LOAD(&e->address) ? first_words(s) : LEFT_OUT);
 }
 
-/* The client's first words to an XRootD server: the numbers 0, 0, 0, 4, 2012. */
-static int greets_xrootd(struct sent s)
+/* The client's first words to an XRootD server, which are the numbers 0, 0, 0, 4, 2012; or, if it
+ * connected before the process was armed, a request: its code from 3000 up, and a length. */
+static int is_xrootd(struct sent s)
 {
 	static const uint8_t greeting[20] = {[15] = 4, [18] = 2012 >> 8, [19] = 2012 & 255};
+	unsigned int code;
 
-	return s.at && s.bytes >= sizeof(greeting) && !memcmp(s.at, greeting, sizeof(greeting));
+	if (!s.at || s.bytes < 24)
+		return 0;
+	code = (unsigned int)s.at[2] << 8 | s.at[3];
+	return !memcmp(s.at, greeting, sizeof(greeting)) ||
+	       (code >= 3000 && code < 3040 && !s.at[20]);
 }
 
 int exchange_is_clients(int fd, struct sent sent)
@@ -209,7 +215,7 @@ int exchange_is_clients(int fd, struct sent sent)
 
 	if (!e)
 		return 1;
-	if (LOAD(&e->protocol) == UNKNOWN && greets_xrootd(sent))
+	if (LOAD(&e->protocol) == UNKNOWN && is_xrootd(sent))
 		exchange_leave_out(fd);
 	else if (LOAD(&e->protocol) == UNKNOWN)
 		look(e, fd, sent);

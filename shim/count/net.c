@@ -134,21 +134,40 @@ void net_received(int fd, uint64_t bytes)
 
 static const char *native_note = "a library requests data in native threads of its own: what "
 				 "tasks that run meanwhile receive and send is unknown";
+static int grpc_tells;
 
 void net_native_note(const char *text)
 {
 	STORE(&native_note, text);
 }
 
+void net_grpc_tells(void)
+{
+	STORE(&grpc_tells, 1);
+}
+
 void net_native_asks(void)
 {
-	static int told;
+	static uint64_t marked; /* all tasks that had begun by then */
+	static uint32_t told;	/* in that epoch */
+	uint64_t begun = tasks_begun();
 
-	tasks_running_cannot_count(NETWORK_COUNTS, 0);
-	if (LOAD(&told))
+	if (LOAD(&marked) != begun) {
+		tasks_running_cannot_count(NETWORK_COUNTS, 0);
+		STORE(&marked, begun);
+	}
+	if (LOAD(&told) == shim_epoch)
 		return;
-	STORE(&told, 1);
+	STORE(&told, shim_epoch);
 	shim_note(LOAD(&native_note));
+}
+
+/* 1 if what is sent on fd, whose owner is that, may be a request for any task. */
+static int is_natives(int fd, uint64_t word, struct sent sent)
+{
+	if (likely(word & ~SHARED) || !thread_is_native() || segment_owner() != OWNER_NONE)
+		return 0;
+	return word ? !LOAD(&grpc_tells) : exchange_is_clients(fd, sent);
 }
 
 void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
@@ -164,8 +183,7 @@ void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start)
 		ADD(&crema_shm->totals.shared_network_write_bytes, bytes);
 	else if (!(word & COMM))
 		exchange_sent(fd, word & NAME, sent, bytes, start);
-	if (unlikely(!word) && thread_is_native() && segment_owner() == OWNER_NONE &&
-	    exchange_is_clients(fd, sent))
+	if (is_natives(fd, word, sent))
 		net_native_asks();
 	count(fd, CREMA_C_network_write_bytes, CREMA_C_comm_write_bytes, bytes);
 }

@@ -44,5 +44,8 @@ void net_sent(int fd, uint64_t bytes, struct sent sent, uint64_t start);
 void net_native_asks(void);
 /* The note (shim_note()) that the first call of it leaves; a literal. */
 void net_native_note(const char *text);
+/* gRPC's Python library is patched: native threads that send HTTP/2 are its own, and which tasks
+ * call is known. */
+void net_grpc_tells(void);
 
 #endif

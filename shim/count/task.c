@@ -191,6 +191,13 @@ uint32_t task_open(void)
 	return owner;
 }
 
+static uint64_t begun;
+
+uint64_t tasks_begun(void)
+{
+	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
+}
+
 /* Its wall time starts with its segment, as its CPU time does. */
 void task_running(uint32_t owner)
 {
@@ -211,6 +218,7 @@ void task_running(uint32_t owner)
 	}
 	__atomic_store_n(&crema_shm->slot_word[owner - 1], CREMA_SLOT_RUNNING + CREMA_SLOT_REF,
 			 __ATOMIC_RELEASE);
+	__atomic_fetch_add(&begun, 1, __ATOMIC_RELEASE);
 }
 
 void task_stopped(uint32_t owner)

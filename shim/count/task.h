@@ -64,6 +64,9 @@ void task_counts_hidden(uint64_t name, uint64_t counts);
 void tasks_cannot_count(uint64_t counts, uint32_t flags);
 /* The same, only for tasks that run now. */
 void tasks_running_cannot_count(uint64_t counts, uint32_t flags);
+/* How many tasks have begun to run in this process: those that it counts are found running, or have
+ * ended. */
+uint64_t tasks_begun(void);
 
 void task_time_unknown(uint32_t owner, int time_id);
 /* Before the first task: these times (bits) are unknown for all tasks. */

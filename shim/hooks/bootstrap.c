@@ -303,6 +303,7 @@ void bootstrap_try(void)
 		missing_interpreter();
 	patch_pending = look_at_new;
 	patch_armed = armed;
+	patch_loaded = loaded_look;
 	look_at_all();
 	PyErr_Clear();
 }

@@ -2,6 +2,8 @@
 /* notify.c - which functions receive each event. */
 #include "shim/python/notify.h"
 
+#include <string.h>
+
 #include "shim/count/codec.h"
 #include "shim/count/column.h"
 #include "shim/count/exchange.h"
@@ -18,6 +20,7 @@
 #include "shim/count/task.h"
 #include "shim/count/timer.h"
 #include "shim/python/unseen.h"
+#include "unseen_io.h"
 
 void notify_fd_closed(int fd)
 {
@@ -46,6 +49,8 @@ void notify_opened(int fd, const char *path)
 		return;
 	notify_fd_opened(fd);
 	fd_opened_at(fd, line);
+	if (unlikely(path && !strncmp(path, CREMA_GPU_DEVICE, sizeof(CREMA_GPU_DEVICE) - 1)))
+		crema_unseen_io(crema_shm, CREMA_UNSEEN_GPU, 0);
 }
 
 void notify_fds_closed(unsigned int first, unsigned int last)

@@ -16,10 +16,12 @@
 /*
  * These call up to the table of watched modules (hooks/bootstrap.c), which sets them; before that
  * they do nothing. patch_pending(): checks every watched module that is imported and not patched
- * yet; cheap when none is left. patch_armed(): the same, once the process is armed.
+ * yet; cheap when none is left. patch_armed(): the same, once the process is armed. patch_loaded():
+ * checks libraries that were loaded since, before a task that may have loaded them ends.
  */
 extern void (*patch_pending)(void);
 extern void (*patch_armed)(void);
+extern void (*patch_loaded)(void);
 
 int patch_worker_class(PyObject *module); /* distributed.worker: Worker.start_unsafe */
 int patch_task_edges(PyObject *module);	  /* distributed.worker: _run_task and its older names */

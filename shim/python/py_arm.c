@@ -19,6 +19,7 @@ static void nothing(void)
 
 void (*patch_pending)(void) = nothing;
 void (*patch_armed)(void) = nothing;
+void (*patch_loaded)(void) = nothing;
 
 /* "3.11.7 (main, ...": 0x030b0700 */
 static uint32_t python_version(const char *text)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shim/count/net.h"
 #include "shim/count/request.h"
 #include "shim/count/server.h"
 #include "shim/count/task.h"
@@ -231,6 +232,7 @@ int patch_grpc(PyObject *module)
 		return r;
 	if (uses_proxy())
 		tasks_cannot_count(NETWORK_COUNTS, 0);
+	net_grpc_tells();
 	shim_note("gRPC is loaded: its threads serve several tasks, what a task that calls it "
 		  "receives and sends is unknown");
 	return 0;

@@ -196,6 +196,7 @@ void execution_end(struct execution *x, uint32_t status)
 	if (!shim_armed() || x->epoch != shim_epoch)
 		return;
 	py_error_save(&error);
+	patch_loaded();
 	section_leave(x->sections);
 	task_stopped(x->owner);
 	segment_end(before);

@@ -557,14 +557,16 @@ IN_FILES = BY_RING - {"network_read_bytes", "network_write_bytes"}
 GPU_NOTES = {"libcuda.so.1": "CUDA is loaded: ", "libcufile.so.0": "cuFile is loaded (KvikIO uses it): ", "libnvcomp.so.6": "nvCOMP is loaded: "}
 
 
-def test_what_gpus_do_is_named(tmp_path):
-    """Libraries of GPUs are named when they are loaded; what nvCOMP decompresses, and what GPUDirect Storage reads, is unknown from then on."""
+@pytest.mark.parametrize("way", ["open", "syscall"])
+def test_what_gpus_do_is_named(tmp_path, way):
+    """Libraries of GPUs are named when they are loaded; what nvCOMP decompresses, and what GPUDirect Storage reads, is unknown from then on:
+    the shim sees its device being opened, or the agent that it is open."""
     folder = tmp_path / "gpu"
     folder.mkdir()
     for name in GPU_NOTES:
         built = subprocess.run(["cc", "-shared", "-o", folder / name, "-x", "c", "/dev/null"], capture_output=True, text=True)
         assert not built.returncode, built.stderr
-    run = start(tmp_path, "gpu", *(folder / name for name in GPU_NOTES))
+    run = start(tmp_path, "gpu", way, *(folder / name for name in GPU_NOTES))
     names = ["none", *GPU_NOTES, *(["device"] if not os.geteuid() else [])]
     unknown = [{name for name in COUNTS if run["tasks"][f"{task}-1"][name] is None} for task in names]
     assert unknown[:4] == [set(), set(), set(), UNCOUNTED["codecs"]] and unknown[4:] in ([], [UNCOUNTED["codecs"] | IN_FILES])

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_native.c - requests of threads that the interpreter did not start: any task that runs may
+ * have asked, so its network bytes are unknown. The interpreter's threads are those that run
+ * interpreters_thread() here.
+ */
+#include "harness.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shim/count/net.h"
+
+static int client, server;
+
+struct words {
+	int fd;
+	const char *at;
+	size_t bytes;
+};
+
+static void *native_thread(void *arg)
+{
+	const struct words *w = arg;
+
+	assert_int_equal(send(w->fd, w->at, w->bytes, 0), (ssize_t)w->bytes);
+	return NULL;
+}
+
+static void *interpreters_thread(void *arg)
+{
+	return native_thread(arg);
+}
+
+static void *library_thread(void *arg)
+{
+	return native_thread(arg);
+}
+
+static void connect_both(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(a);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&a, size), 0);
+	server = accept(listener, NULL, NULL);
+	assert_true(server >= 0);
+	close(listener);
+}
+
+static void sends(void *(*thread)(void *), struct words w)
+{
+	pthread_t id;
+
+	assert_int_equal(pthread_create(&id, NULL, thread, &w), 0);
+	pthread_join(id, NULL);
+}
+
+/* The unknown network counts of a task during which a new connection is used so. */
+static uint64_t unknown_of(void *(*thread)(void *), int from_server, const char *at, size_t bytes)
+{
+	struct harness_task h = harness_begin();
+	uint64_t unknown;
+
+	connect_both();
+	sends(thread, (struct words){from_server ? server : client, at, bytes});
+	unknown = harness_end(&h)->count_unknown & NETWORK_COUNTS;
+	harness_free(&h);
+	close(client);
+	close(server);
+	return unknown;
+}
+
+#define UNKNOWN_OF(thread, from_server, text)                                                      \
+	unknown_of(thread, from_server, text, sizeof(text) - 1)
+
+static const char http[] = "GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
+static const char http2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+static const char greeting[44] = {[15] = 4, [18] = 2012 >> 8, [19] = (char)(2012 & 255)};
+/* A read of 16 bytes: the stream's number, 3013, the handle, the offset and the length. */
+static const char read_request[24] = {0, 1, 3013 >> 8, (char)(3013 & 255)};
+
+static void librarys_requests_are_anyones(void **state)
+{
+	(void)state;
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http2), NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, "\x16\x03\x01 something under TLS"),
+			 NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, "any other protocol, with 24 bytes"),
+			 NETWORK_COUNTS);
+}
+
+static void others_are_not(void **state)
+{
+	(void)state;
+	assert_int_equal(UNKNOWN_OF(interpreters_thread, 0, http), 0);
+	assert_int_equal(UNKNOWN_OF(interpreters_thread, 0, http2), 0);
+	/* a server of this process */
+	assert_int_equal(UNKNOWN_OF(library_thread, 1, http), 0);
+	/* XRootD's client, also if it connected earlier */
+	assert_int_equal(unknown_of(library_thread, 0, greeting, sizeof(greeting)), 0);
+	assert_int_equal(unknown_of(library_thread, 0, read_request, sizeof(read_request)), 0);
+}
+
+static void later_tasks_too(void **state)
+{
+	struct harness_task first, second;
+	struct words w = {0, http, sizeof(http) - 1};
+
+	(void)state;
+	connect_both();
+	w.fd = client;
+	first = harness_begin();
+	sends(library_thread, w);
+	assert_int_equal(harness_end(&first)->count_unknown & NETWORK_COUNTS, NETWORK_COUNTS);
+	harness_free(&first);
+	second = harness_begin();
+	assert_int_equal(task_slot(second.owner)->count_unknown & NETWORK_COUNTS, 0);
+	sends(library_thread, w);
+	assert_int_equal(harness_end(&second)->count_unknown & NETWORK_COUNTS, NETWORK_COUNTS);
+	harness_free(&second);
+	close(client);
+	close(server);
+}
+
+/* Last: it is not undone. Of its calls is known which tasks make them. */
+static void grpcs_are_not(void **state)
+{
+	(void)state;
+	net_grpc_tells();
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http2), 0);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), NETWORK_COUNTS);
+}
+
+static int setup(void **state)
+{
+	thread_python_from = (uintptr_t)interpreters_thread;
+	thread_python_to = thread_python_from + 1;
+	return harness_setup(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(librarys_requests_are_anyones),
+		cmocka_unit_test(others_are_not),
+		cmocka_unit_test(later_tasks_too),
+		cmocka_unit_test(grpcs_are_not),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
