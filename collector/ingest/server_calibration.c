@@ -34,6 +34,12 @@ static bool is_same(const struct calibration_stamp *a, const struct calibration_
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+/* Not about what the file contains: it is read again a second later. */
+static bool may_pass(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EIO || rc == -ESTALE;
+}
+
 /* Reads a changed file; true if it is used. What an unusable one contained before stays in use. */
 static bool read_file(struct calibration_file *f, const char *path, bool first)
 {
@@ -41,18 +47,23 @@ static bool read_file(struct calibration_file *f, const char *path, bool first)
 	bool settled = first || is_same(&now, &f->seen);
 	struct buf text = BUF_INIT;
 	char line[PATH_MAX + 160];
+	bool was_passing;
 	int rc;
 
 	f->seen = now;
 	if (!settled || is_same(&now, &f->used))
 		return false;
-	f->used = now;
 	rc = calibration_read(&text, path);
 	if (!rc && text.len > CREMA_CALIBRATION_BYTES)
 		rc = -EFBIG;
+	was_passing = f->passing;
+	f->passing = may_pass(rc);
+	if (!f->passing)
+		f->used = now;
 	if (rc) {
-		log_line("collect: calibration %s",
-			 calibration_explain(line, sizeof(line), rc, path));
+		if (!f->passing || !was_passing)
+			log_line("collect: calibration %s",
+				 calibration_explain(line, sizeof(line), rc, path));
 		buf_release(&text);
 		return false;
 	}

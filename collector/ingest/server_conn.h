@@ -79,6 +79,7 @@ struct server {
 			struct calibration_stamp {
 				uint64_t dev, ino, size, mtime_ns, ctime_ns;
 			} seen, used; /* at the last check; when it was read. 0: no file */
+			bool passing; /* the last read failed for a reason that may pass */
 			struct buf text;
 		} file[SERVER_CALIBRATIONS];
 		struct buf frame; /* for all agents; empty: there was never a verdict */

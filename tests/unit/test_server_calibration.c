@@ -2,6 +2,7 @@
 /* test_server_calibration.c - verdicts on file systems from the collector's files to its agents. */
 #include "fixture_server.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "collector/ingest/server_conn.h"
@@ -312,6 +313,37 @@ static void a_file_that_grows_is_left_alone(void **state)
 	end(&site);
 }
 
+/* Without a free descriptor the file is tried again, with one line for all tries. */
+static void a_reason_that_passes_is_tried_again(void **state)
+{
+	struct rlimit all, none;
+	struct site site;
+	char log[512];
+	int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	(void)state;
+	begin(&site);
+	restart(&site);
+	log_to(fd);
+	write_verdict(own, "nfs4", true);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	none = all;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 4; i++)
+		server_calibration_check(site.server, false);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(site.server->calibration.frame.len, 0);
+	server_calibration_check(site.server, false);
+	assert_true(site.server->calibration.frame.len);
+	read_log(fd, log, sizeof(log));
+	assert_int_equal(lines_with(log, "\n"), 1);
+	assert_int_equal(lines_with(log, "many open files"), 1);
+	log_to(open("/dev/null", O_WRONLY | O_CLOEXEC));
+	close(fd);
+	end(&site);
+}
+
 /* Agents of protocol 1 do not get it, and one that skips unknown frames is acknowledged as before.
  */
 static void older_agents_are_not_disturbed(void **state)
@@ -345,6 +377,7 @@ int main(void)
 		cmocka_unit_test(unusable_files_change_nothing),
 		cmocka_unit_test(both_files_can_be_too_large),
 		cmocka_unit_test(a_file_that_grows_is_left_alone),
+		cmocka_unit_test(a_reason_that_passes_is_tried_again),
 		cmocka_unit_test(older_agents_are_not_disturbed),
 	};
 
