@@ -211,6 +211,34 @@ def test_zarr(web, cell):
             assert served["requests"] == web.server.of(f"/zarr{i}/")[0] / 2 >= 2 * (1 + (3, 7)[i])
 
 
+@pytest.fixture(scope="module")
+def hdf5(web):
+    """{chunks: the sum of the values} of the files /valuesCHUNKS.h5."""
+    numbers, folder = [3, 7], web.server.home.parent / "files"
+    return dict(zip(numbers, web.client.submit(web_jobs.hdf5_write, str(folder), numbers, pure=False).result()))
+
+
+@pytest.mark.parametrize("reads", [web_jobs.hdf5_reads, web_jobs.netcdf_reads])
+def test_hdf5(web, hdf5, cell, tmp_path, reads):
+    """Metadata and chunks, in turn and by two tasks at once: h5py calls fsspec's file, netCDF4 has a driver that uses libcurl."""
+    from relay import Relay
+
+    name, what = reads.__name__, {"hdf5_reads": "h5py over fsspec", "netcdf_reads": "netCDF4's byte ranges of HDF5"}[reads.__name__]
+    with Relay(web.server.port, delay_s=0.02) as a, Relay(web.server.port, delay_s=0.02) as b:
+        calls = [(reads, [f"http://127.0.0.1:{relay.port}/{name}{n}/values{n}.h5"] * 2) for relay, n in zip((a, b), hdf5)]
+        seen = [(0, 0)]
+        got, rows, _ = web.run(f"{name}turn", calls, between=lambda: seen.append(tuple(map(sum, zip(passed(a), passed(b))))))
+        assert got == [[pytest.approx(value)] * 2 for value in hdf5.values()]
+        for i, row in enumerate(rows):
+            check_bytes(cell, f"{what}, task {i + 1} of 2 in turn", difference(seen[i + 1], seen[i]), row)
+        before = passed(a), passed(b)
+        _, rows, report = web.run(f"{name}once", [(*call, str(tmp_path), str(i), 2) for i, call in enumerate(calls)], in_turn=False)
+        for i, (relay, row, n) in enumerate(zip((a, b), rows, hdf5)):
+            check_bytes(cell, f"{what}, task {i + 1} of 2 at once", difference(passed(relay), before[i]), row)
+            (served,) = served_by(report, relay)
+            assert served["requests"] == web.server.of(f"/{name}{n}/")[0] / 2 > 2 * n
+
+
 # --- S3
 
 def moto_call(port, method, path, body=None):

@@ -195,6 +195,62 @@ def zarr_reads(urls):
     return sum(float(zarr.open_array(url, mode="r")[:].sum()) for url in urls)
 
 
+def hdf5_write(folder, numbers):
+    """Files with compressed chunks, and the sum of the values of each."""
+    import h5py
+    import numpy
+
+    sums = []
+    for n in numbers:
+        values = numpy.random.default_rng(n).normal(size=n * 50_000)
+        with h5py.File(f"{folder}/values{n}.h5", "w") as file:
+            file.create_dataset("values", data=values, chunks=(50_000,), compression="gzip")
+        os.chmod(f"{folder}/values{n}.h5", 0o644)
+        sums.append(float(values.sum()))
+    return sums
+
+
+def hdf5_reads(urls, folder=None, name=None, others=1):
+    """The library calls read of fsspec's file, for metadata and for each chunk."""
+    import fsspec
+    import h5py
+    import test_network
+
+    if folder:
+        test_network.wait_for(others, folder, name)
+    sums = []
+    for url in urls:
+        files, path = fsspec.core.url_to_fs(url)
+        with files.open(path, block_size=1 << 16) as answers, h5py.File(answers) as file:
+            values = file["values"]
+            sums.append(sum(float(values[chunk].sum()) for chunk in values.iter_chunks()))
+    return sums
+
+
+_netcdf = threading.Lock()
+
+
+def netcdf_reads(urls, folder=None, name=None, others=1):
+    """The library's own driver requests with libcurl, in the task's thread. One call at a time: netCDF4 is not thread-safe."""
+    import netCDF4
+    import test_network
+
+    if folder:
+        test_network.wait_for(others, folder, name)
+    sums = []
+    for url in urls:
+        with _netcdf:
+            file = netCDF4.Dataset(f"{url}#mode=bytes")
+        total = 0.0
+        for at in range(0, len(file["values"]), 50_000):
+            with _netcdf:
+                total += float(file["values"][at:at + 50_000].sum())
+        with _netcdf:
+            file.close()
+        sums.append(total)
+    return sums
+
+
 def s3_reads(endpoint, paths):
     import s3fs
 
