@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jobs
 import pytest
+import web_jobs
 import xrootd_jobs as work
 from distributed import span
 
@@ -157,6 +158,28 @@ def test_six_at_once_on_one_open_file(net, tmp_path, cell):
         assert sent.requests == 4
         cell(TABLE, f"task {i + 1} of six at once on the same open file: network_read_bytes", TRACE, sent.wire,
              row["network_read_bytes"])
+
+
+@pytest.mark.matrix
+def test_hdf5(net, tmp_path, cell):
+    """h5py calls fsspec's file, for metadata and for each chunk; by a task alone and by two at once."""
+    import codec_packages
+
+    server, _, client = net
+    packages, numbers = str(codec_packages.folder()), [3, 7]
+    sums = client.submit(work.with_packages, packages, web_jobs.hdf5_write, str(server.files), numbers, pure=False).result()
+    calls = [(work.with_packages, packages, web_jobs.hdf5_reads, [server.url(f"/values{n}.h5")] * 2) for n in numbers]
+    together = [(*call, str(tmp_path), str(i), 2) for i, call in enumerate(calls)]
+    for how, each in (("alone", calls[:1]), ("two at once", together)):
+        since = server.mark()
+        rows, got, _ = run(net, f"hdf5{len(each)}", each)
+        server.mark()
+        assert got == [[pytest.approx(value)] * 2 for value in sums[:len(each)]]
+        for row, n in zip(rows, numbers):
+            sent = server.sent(f"/values{n}.h5", since)
+            assert sent.requests > 2 * n and sent.data > 2 * n * 300_000
+            cell(TABLE, f"h5py over fsspec-xrootd, {n} chunks, {how}: network_read_bytes of the task",
+                 f"{TRACE}, less the headers of further parts of answers", sent.told, row["network_read_bytes"])
 
 
 def test_forty_mixed(net):

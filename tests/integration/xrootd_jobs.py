@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import sys
 import threading
 import time
 
@@ -119,6 +120,13 @@ def uproot_read(url, handler, folder=None, name=None, others=1, columns=("MET_pt
         if folder:
             wait_for(others, folder, name)
         return sum(len(tree[column].array()) for column in columns)
+
+
+def with_packages(folder, function, *args):
+    """Calls it when the packages of this folder can be imported, too."""
+    if folder not in sys.path:
+        sys.path.append(folder)
+    return function(*args)
 
 
 def shown(one):
