@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 ROWS = 20_000  # of a row group
-BLOCK = 1 << 20  # bytes of CSV that are read at once; pyarrow reserves as much for each column of texts
+BLOCK = 1 << 20  # bytes of CSV that are read at once; pyarrow reads 32 ahead, and reserves as much for each column of texts
+LARGEST_BLOCK = 1 << 30  # for the largest cells; pyarrow's limit is 2 GiB
 LARGEST = 2**63 - 1
 
 
@@ -76,17 +77,25 @@ def _groups(pa, batches):
         yield pa.Table.from_batches(kept)
 
 
-def _write(pa, sheet, declared, file, careful=False):
-    """Returns the number of rows. careful: for cells that do not fit, in a block of BLOCK bytes or in 64 bits."""
+def _tables(pa, sheet, declared, schema, careful, block):
+    """Tables of ROWS rows. careful: for integers that do not fit in 64 bits."""
+    read = {name: pa.string() if not kind or (careful and kind == "INTEGER") else schema.field(name).type for name, (kind, _) in declared.items()}
+    for group in _groups(pa, _rows(pa, sheet, read, block)):
+        yield pa.Table.from_arrays([_column(pa, group[field.name], field.type) for field in schema], schema=schema)
+
+
+def _read(pa, sheet, declared, take):
+    """take(schema, tables) for a table; again, with all tables, while there are cells that do not fit: in 64 bits, then in a block."""
     kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string(), "BOOLEAN": pa.bool_(), "": pa.float64()}
     schema = pa.schema([pa.field(name, kinds[kind], metadata={"unit": unit} if unit else None) for name, (kind, unit) in declared.items()])
-    read = {name: pa.string() if not kind or (careful and kind == "INTEGER") else kinds[kind] for name, (kind, _) in declared.items()}
-    count = 0
-    with pa.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for group in _groups(pa, _rows(pa, sheet, read, max(BLOCK, sheet.stat().st_size + 1) if careful else BLOCK)):
-            writer.write_table(pa.Table.from_arrays([_column(pa, group[field.name], field.type) for field in schema], schema=schema))
-            count += group.num_rows
-    return count
+    careful, block = False, BLOCK
+    while True:
+        try:
+            return take(schema, _tables(pa, sheet, declared, schema, careful, block))
+        except pa.ArrowInvalid:
+            if careful and (block > sheet.stat().st_size or block >= LARGEST_BLOCK):
+                raise
+            careful, block = True, min(block * 4, LARGEST_BLOCK) if careful else block
 
 
 def write(sheets, folder, run):
@@ -97,14 +106,16 @@ def write(sheets, folder, run):
     pa = _arrow()
     found = {}
     for table, declared in sorted(_declared(pa, Path(sheets)).items()):
-        sheet, place = Path(sheets) / f"{table}.csv", Path(folder) / table / f"run={run}"
+        place = Path(folder) / table / f"run={run}"
         place.mkdir(parents=True, exist_ok=True)
         part = place / f".part-0.parquet.{os.getpid()}"
+
+        def save(schema, tables, part=part):
+            with pa.parquet.ParquetWriter(part, schema, compression="zstd") as writer:
+                return sum(writer.write_table(one) or one.num_rows for one in tables)
+
         try:
-            try:
-                found[table] = _write(pa, sheet, declared, part)
-            except pa.ArrowInvalid:
-                found[table] = _write(pa, sheet, declared, part, careful=True)
+            found[table] = _read(pa, Path(sheets) / f"{table}.csv", declared, save)
             os.replace(part, place / "part-0.parquet")
         finally:
             part.unlink(missing_ok=True)

@@ -126,6 +126,47 @@ def test_cells_that_do_not_fit(tmp_path, monkeypatch):
                                  "truth": [True, True, None, None], "any": [1, 2, 3, None]}
 
 
+READS = "import sys, crema.parquet, pyarrow\ncrema.parquet.ROWS, crema.parquet.BLOCK = 1000, 1 << 16\ncrema.parquet.write(sys.argv[1], sys.argv[2], 'r')\nprint(pyarrow.default_memory_pool().max_memory())"
+
+
+@pytest.mark.parametrize("cell", [f"{2**63},,,,", f'1,,"{"x" * 150_000}",,'], ids=["an integer", "a text"])
+def test_memory_does_not_grow_with_the_run(tmp_path, cell):
+    """One cell that does not fit, at the end of files that are larger than what is read ahead (32 blocks) and several row groups."""
+    most = {}
+    for size in (12, 36):
+        (tmp_path / str(size)).mkdir()
+        row = f'1,0.5,"{"a" * 1000}",true,2'
+        folder = sheets(tmp_path / str(size), *[row] * (size << 10), cell)
+        done = subprocess.run([sys.executable, "-c", READS, folder, tmp_path / "set"], env={**os.environ, "PYTHONPATH": str(test_reports.ROOT / "python")},
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        most[size] = int(done.stdout)
+        file = pyarrow.parquet.ParquetFile(tmp_path / "set" / "t" / "run=r" / "part-0.parquet")
+        assert file.metadata.num_rows == (size << 10) + 1
+        assert file.read(columns=["whole"])["whole"].null_count == (str(2**63) in cell)
+    assert most[36] < 1.3 * most[12], most
+
+
+def test_blocks_grow_as_needed(tmp_path, monkeypatch):
+    """No block is larger than pyarrow can have (2 GiB), and a table that no block helps is not read again and again."""
+    tried = []
+    rows = crema.parquet._rows
+    monkeypatch.setattr(crema.parquet, "_rows", lambda pa, file, types, block: tried.append((file.name, block)) or rows(pa, file, types, block))
+    folder = sheets(tmp_path, '1,0.5,"a",true,1', f'2,0.5,"{"b" * 50_000}",true,2')
+    for first, blocks in ((100_000, [100_000]), (20_000, [20_000, 20_000, 80_000]), (1000, [1000, 1000, 4000, 16_000, 64_000])):
+        monkeypatch.setattr(crema.parquet, "BLOCK", first)
+        tried.clear()
+        crema.parquet.write(folder, tmp_path, "r")
+        assert [block for name, block in tried if name == "t.csv"] == blocks
+        assert written(tmp_path)["text"] == ["a", "b" * 50_000]
+    (folder / "t.csv").write_text(",".join(KINDS) + '\r\n1,0.5,"a",maybe,1\r\n')
+    tried.clear()
+    with pytest.raises(pyarrow.ArrowInvalid, match="maybe"):
+        crema.parquet.write(folder, tmp_path, "r")
+    assert len([name for name, _ in tried if name == "t.csv"]) == 2
+    assert crema.parquet.LARGEST_BLOCK < 2**31
+
+
 def test_memory_is_bounded(runs, folder):
     file = pyarrow.parquet.ParquetFile(folder / "tasks" / f"run={runs[1].run.id}" / "part-0.parquet")
     rows = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
