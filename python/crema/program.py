@@ -70,7 +70,7 @@ def report_json(*arguments, directory=None):
 
 
 def report_id(run, directory=None):
-    """The run's whole id: the first member of its JSON, of which nothing more is read."""
+    """The run's whole id: the first member of its JSON, of which nothing more is read unless another program wrote it differently."""
     command, env = _command(("--run", run, "--json", "-"), directory)
     with tempfile.TemporaryFile() as errors:
         try:
@@ -82,6 +82,7 @@ def report_id(run, directory=None):
         try:
             head = process.stdout.readline() + process.stdout.readline()
             found = re.match(rb'\{\s*"run": ("[^"]*"),', head)
+            rest = b"" if found else process.stdout.read()
             status = None if found else process.wait()
         finally:
             late = not timer.is_alive()
@@ -93,4 +94,9 @@ def report_id(run, directory=None):
         if late:
             raise _late()
         errors.seek(0)
-        raise _failed(status, errors.read())
+        if status:
+            raise _failed(status, errors.read())
+    try:
+        return json.loads(head + rest)["run"]
+    except (ValueError, TypeError, KeyError):
+        raise CremaError(f"'{command[0]}' printed no run as JSON") from None

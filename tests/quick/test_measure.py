@@ -506,6 +506,15 @@ def test_the_program(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(crema.program, "REPORT_SECONDS", 30)
         assert crema.load("a").id == "a-b"  # without the rest
+        wide = '"x": "%01000000d", ' % 0
+        for text in ('{"run":"a-b",%s"y":1}' % wide, '{\n\n%s"run": "a-b"}' % wide):  # an older program's, larger than a pipe
+            (tmp_path / "text").write_text(text)
+            program(f"cat '{tmp_path}/text'")
+            assert crema.load("a").id == "a-b"
+        for text in ("crema 0.0", "[]", "{}", ""):
+            (tmp_path / "text").write_text(text)
+            with pytest.raises(crema.CremaError, match="crema' printed no run as JSON"):
+                crema.load("a")
     program("exec sleep 5")
     monkeypatch.setattr(crema.program, "REPORT_SECONDS", 0.2)
     for call in (crema.program.report, lambda: crema.load("x")):
