@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of a run as Parquet: FOLDER/TABLE/run=ID/part-0.parquet, so that the runs of one folder are one data set.
+"""Tables of a run for Arrow, and as Parquet: FOLDER/TABLE/run=ID/part-0.parquet, so that the runs of one folder are one data set.
 
 The source is the folder of `crema report --csv`, which pyarrow reads in blocks, so memory does not grow with the run. Its table
 `columns` has the types. Numbers without a declared type (metrics) are float64 in every run, so that runs have the same types.
@@ -21,7 +21,7 @@ def _arrow():
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
-        raise ImportError("to_parquet() needs pyarrow (pip install pyarrow)") from None
+        raise ImportError("to_arrow() and to_parquet() need pyarrow (pip install pyarrow)") from None
     return pyarrow
 
 
@@ -96,6 +96,13 @@ def _read(pa, sheet, declared, take):
             if careful and (block > sheet.stat().st_size or block >= LARGEST_BLOCK):
                 raise
             careful, block = True, min(block * 4, LARGEST_BLOCK) if careful else block
+
+
+def read(sheets):
+    """{table: pyarrow.Table} of every table of the CSV folder."""
+    pa = _arrow()
+    return {table: _read(pa, Path(sheets) / f"{table}.csv", declared, lambda schema, tables: pa.concat_tables([schema.empty_table(), *tables]))
+            for table, declared in sorted(_declared(pa, Path(sheets)).items())}
 
 
 def write(sheets, folder, run):

@@ -94,7 +94,7 @@ class Run:
 
     def _printed(self, *options):
         if self._ask is None:
-            raise CremaError("a run that was loaded from a file has only its numbers: load it by its id for the report, the page and Parquet")
+            raise CremaError("a run that was loaded from a file has only its numbers: load it by its id for the report, the page, Arrow and Parquet")
         return self._ask(*options)
 
     @property
@@ -127,10 +127,18 @@ class Run:
         The runs of one folder are one data set, partitioned by `run`; writing a run again replaces it. Unknown is
         null; the unit is in the metadata of each column. Needs pyarrow.
         """
+        return self._sheets(parquet.write, folder, self.id)
+
+    def to_arrow(self):
+        """{name: pyarrow.Table} of every table, with the columns, types, nulls and units of `to_parquet`. Needs pyarrow."""
+        return self._sheets(parquet.read)
+
+    def _sheets(self, use, *arguments):
+        """use(folder of `crema report --csv`, ...)"""
         with tempfile.TemporaryDirectory() as scratch:
             sheets = os.path.join(scratch, "sheets")
             self._printed("--csv", sheets)
-            return parquet.write(sheets, folder, self.id)
+            return use(sheets, *arguments)
 
     def to_otlp(self, where, headers=None):
         """Sends the run as an OpenTelemetry trace (OTLP/HTTP, JSON) to a URL, or writes it to a file, one request per line.

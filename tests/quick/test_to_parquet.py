@@ -1,4 +1,4 @@
-"""Run.to_parquet(): pyarrow, DuckDB and dask.dataframe read the same as SQLite and the JSON of the same runs contain."""
+"""Run.to_parquet() and Run.to_arrow(): pyarrow, DuckDB and dask.dataframe read the same as SQLite and the JSON of the same runs contain."""
 
 import contextlib
 import json
@@ -83,6 +83,20 @@ def test_each_cell_is_that_of_sqlite(runs, folder, which):
             assert (field.metadata or {}).get(b"unit", b"").decode() == unit
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_arrow_has_the_same(runs, folder, which):
+    """Also without rows; the files of CSV are gone by then."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CREMA_PROGRAM", str(test_reports.ROOT / "build" / "crema"))
+        tables = runs[which].run.to_arrow()
+    assert list(tables) == list(runs[which].counts)
+    for name, table in tables.items():
+        file = pyarrow.parquet.ParquetFile(folder / name / f"run={runs[which].run.id}" / "part-0.parquet")
+        assert table.schema.equals(file.schema_arrow, check_metadata=True) and table.equals(file.read()), name
+        table.validate(full=True)
+    assert any(table.num_rows for table in tables.values()) and (not which or not all(table.num_rows for table in tables.values()))
+
+
 def test_the_unknown_is_null(runs, folder):
     """As many as in the JSON, and 0 is a number."""
     for written in runs:
@@ -124,6 +138,7 @@ def test_cells_that_do_not_fit(tmp_path, monkeypatch):
     assert crema.parquet.write(folder, tmp_path, "r") == {"t": 4}
     assert written(tmp_path) == {"whole": [1, 2, None, None], "real": [0.5, 0.5, 0.5, None], "text": ["a", "b" * 5000, "c", None],
                                  "truth": [True, True, None, None], "any": [1, 2, 3, None]}
+    assert crema.parquet.read(folder)["t"].to_pydict() == written(tmp_path)
 
 
 READS = "import sys, crema.parquet, pyarrow\ncrema.parquet.ROWS, crema.parquet.BLOCK = 1000, 1 << 16\ncrema.parquet.write(sys.argv[1], sys.argv[2], 'r')\nprint(pyarrow.default_memory_pool().max_memory())"
@@ -218,9 +233,13 @@ def test_without_pyarrow(runs, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
         crema.parquet.write(runs[2].sheets, tmp_path, "r")
+    with pytest.raises(ImportError, match="pip install pyarrow"):
+        crema.parquet.read(runs[2].sheets)
 
 
 def test_a_file_of_json_is_no_source(runs, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(runs[2].run.json))
     with pytest.raises(crema.CremaError, match="loaded from a file"):
         crema.load(tmp_path / "run.json").to_parquet(tmp_path)
+    with pytest.raises(crema.CremaError, match="the page, Arrow and Parquet"):
+        crema.load(tmp_path / "run.json").to_arrow()
