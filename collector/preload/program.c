@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#define BLANK " \t\r\n"
 #define SCRIPTS 4 /* an interpreter may be a script, too: as many as the kernel follows */
 
 struct program program_of(int fd)
@@ -35,6 +37,13 @@ struct program program_of(int fd)
 	return p;
 }
 
+static bool executable(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
 /* The file that execvp() would execute. */
 static bool find(const char *command, char *path, size_t size)
 {
@@ -48,25 +57,48 @@ static bool find(const char *command, char *path, size_t size)
 		end = at + strcspn(at, ":");
 		n = snprintf(path, size, "%.*s%s%s", (int)(end - at), at, end > at ? "/" : "",
 			     command);
-		if (n > 0 && (size_t)n < size && !access(path, X_OK))
+		if (n > 0 && (size_t)n < size && executable(path))
 			return true;
 		if (!*end)
 			return false;
 	}
 }
 
-/* The interpreter in the first line of a script. */
+/* The program that env would start: NAME, -S NAME ..., or -S VARIABLE=VALUE ... NAME ... */
+static bool found_by_env(const char *word, char *path, size_t size)
+{
+	char name[PATH_MAX];
+	size_t n;
+
+	word += strspn(word, BLANK);
+	if (!strncmp(word, "-S", 2))
+		word += 2;
+	do {
+		word += strspn(word, BLANK);
+		n = strcspn(word, BLANK);
+	} while (memchr(word, '=', n) && (word += n));
+	return n && *word != '-' &&
+	       snprintf(name, sizeof(name), "%.*s", (int)n, word) < (int)sizeof(name) &&
+	       find(name, path, size);
+}
+
+/* The interpreter in the first line of a script, also if env finds it. */
 static bool interpreter(int fd, char *path, size_t size)
 {
 	char line[PATH_MAX];
 	ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
-	const char *word;
+	const char *word, *name;
 
 	if (n < 2 || memcmp(line, "#!", 2))
 		return false;
 	line[n] = '\0';
-	word = line + 2 + strspn(line + 2, " \t");
-	return snprintf(path, size, "%.*s", (int)strcspn(word, " \t\r\n"), word) < (int)size;
+	line[strcspn(line, "\n")] = '\0';
+	word = line + 2 + strspn(line + 2, BLANK);
+	if (snprintf(path, size, "%.*s", (int)strcspn(word, BLANK), word) >= (int)size)
+		return false;
+	name = strrchr(path, '/');
+	return strcmp(name ? name + 1 : path, "env") ||
+	       found_by_env(word + strlen(path), path, size);
 }
 
 bool program_uses_musl(const char *command, char *path, size_t size)

@@ -18,7 +18,7 @@ struct program program_of(int fd);
 
 /*
  * Whether `command`, found as execvp() does, is a program with musl, or a script whose interpreter
- * is one: its path is then in `path`.
+ * is one, also by `#!/usr/bin/env NAME`: its path is then in `path`. Not what a script starts.
  */
 bool program_uses_musl(const char *command, char *path, size_t size);
 

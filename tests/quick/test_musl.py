@@ -59,6 +59,27 @@ def test_crema_run_names_it_and_runs_it(waits, tmp_path, way):
     assert run({"path": glibc, "name": "./" + str(glibc), "script": tmp_path / "fine"}.get(way, glibc)) == ""
 
 
+ENV = ["env {}", "env -S {}", "env -S{} -u", "env -S ONE=1 TWO=2 {} -u -c 'a b'"]
+
+
+@pytest.mark.parametrize("line", ENV)
+def test_a_script_whose_interpreter_env_finds(waits, tmp_path, line):
+    """Named is the program that env finds in PATH. There, a folder of that name is none, as for execvp()."""
+    (tmp_path / "first" / "any").mkdir(parents=True)
+    script = tmp_path / "script"
+    script.write_text(f"#!/usr/bin/{line.format('any')}\n")
+    script.chmod(0o755)
+    for compiler, told in (("gcc", False), ("musl-gcc", True)):
+        folder = tmp_path / compiler
+        folder.mkdir()
+        (folder / "any").symlink_to(waits[compiler])
+        env = {"PATH": f"{tmp_path / 'first'}:{folder}:/usr/bin:/bin", "HOME": str(tmp_path), "CREMA_QUIET": "on"}
+        for command in (script, "any"):
+            done = subprocess.run([cluster.BUILD / "crema", "run", "--", command], env=env, input="x", capture_output=True, text=True, timeout=60)
+            said = f"crema: run: '{folder / 'any'}' is not measured, because it uses musl (Alpine): use a Python built for glibc\n" * told
+            assert (done.returncode, done.stdout, done.stderr) == (7, "preloaded\n", said)
+
+
 @pytest.mark.parametrize("preload", [True, False])
 def test_crema_doctor_names_it(waits, tmp_path, preload):
     """musl's loader loads the library, so the process looks measured."""
