@@ -27,8 +27,8 @@ struct fskind_entry {
 	bool apart;		/* unknown to the shim, too: it also counts its charges as unsure */
 	char name[FSKIND_NAME]; /* "ext4", "overlay", ... */
 	char figures[CALIBRATION_FIGURES]; /* what its calibration found; "": none */
-	uint32_t options_crc; /* of its mount when it was decided; 0: unknown, or another one since
-			       */
+	/* Of its mount when it was decided; 0: unknown, or another one since. */
+	uint32_t options_crc;
 };
 
 struct fskinds {

@@ -55,8 +55,7 @@ static const struct missing {
 	 "uproot has no Model_TBasket.read_members: the baskets it used are unknown"},
 	{patch_pages, LOSS_DESCRIPTION,
 	 "uproot has no read_locator and read_page that crema knows: once it has opened an "
-	 "RNTuple, "
-	 "the baskets and pages it used are unknown"},
+	 "RNTuple, the baskets and pages it used are unknown"},
 	{patch_branches, LOSS_DESCRIPTION,
 	 "uproot has no _ranges_or_baskets_to_arrays: what its columns cost is unknown"},
 	{patch_mapping, LOSS_DESCRIPTION,
@@ -81,8 +80,7 @@ static const struct missing {
 	 "gRPC's asyncio has no calls that crema knows: network bytes by task are unknown"},
 	{patch_coroutines, LOSS_NETWORK,
 	 "asyncio.tasks has no run_coroutine_threadsafe that crema knows: network bytes by task "
-	 "are "
-	 "unknown"},
+	 "are unknown"},
 	{patch_asyncio, LOSS_NETWORK,
 	 "asyncio has no socket transport that crema knows: network bytes by task are unknown"},
 };
