@@ -1,5 +1,5 @@
 """Collectors behind HAProxy as configured in docs/admin.md: one is killed, one is drained, and the reports and the live page over all
-their directories equal those of one collector that never stopped."""
+their directories have the sums of what was sent, as the swarm or the tasks themselves counted it."""
 
 import contextlib
 import json
