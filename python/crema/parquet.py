@@ -8,7 +8,8 @@ The source is the folder of `crema report --csv`, which pyarrow reads in blocks,
 import os
 from pathlib import Path
 
-ROWS = 20_000  # of a row group
+ROWS = 20_000  # of a row group; fewer if they are large
+BYTES = 64 << 20
 BLOCK = 1 << 20  # bytes of CSV that are read at once; pyarrow reads 32 ahead, and reserves as much for each column of texts
 LARGEST_BLOCK = 1 << 30  # for the largest cells; pyarrow's limit is 2 GiB
 LARGEST = 2**63 - 1
@@ -62,17 +63,17 @@ def _column(pa, values, kind):
 
 
 def _groups(pa, batches):
-    """Tables of ROWS rows; the last one has the rest."""
-    kept, count = [], 0
+    """Tables of ROWS rows, or fewer if they have BYTES; the last one has the rest."""
+    kept, count, size = [], 0, 0
     for batch in batches:
         kept.append(batch)
-        count += batch.num_rows
-        if count >= ROWS:
+        count, size = count + batch.num_rows, size + batch.nbytes
+        if count >= ROWS or size >= BYTES:
             table = pa.Table.from_batches(kept)
-            while table.num_rows >= ROWS:
+            while table.num_rows >= ROWS or table.nbytes >= BYTES:
                 yield table.slice(0, ROWS)
                 table = table.slice(ROWS)
-            kept, count = table.to_batches(), table.num_rows
+            kept, count, size = table.to_batches(), table.num_rows, table.nbytes
     if count:
         yield pa.Table.from_batches(kept)
 

@@ -182,6 +182,16 @@ def test_blocks_grow_as_needed(tmp_path, monkeypatch):
     assert crema.parquet.LARGEST_BLOCK < 2**31
 
 
+def test_a_group_of_large_rows_is_small(tmp_path, monkeypatch):
+    monkeypatch.setattr(crema.parquet, "BYTES", 1 << 20)
+    monkeypatch.setattr(crema.parquet, "BLOCK", 1 << 19)
+    folder = sheets(tmp_path, *(f'{n},0.5,"{"b" * 300_000}",true,1' for n in range(20)), *(f'{n},0.5,"a",true,1' for n in range(20, 2000)))
+    crema.parquet.write(folder, tmp_path, "r")
+    file = pyarrow.parquet.ParquetFile(tmp_path / "t" / "run=r" / "part-0.parquet")
+    assert max(file.read_row_group(i).nbytes for i in range(file.num_row_groups)) < 5 << 19  # and a row that spans two blocks
+    assert written(tmp_path)["whole"] == list(range(2000))
+
+
 def test_memory_is_bounded(runs, folder):
     file = pyarrow.parquet.ParquetFile(folder / "tasks" / f"run={runs[1].run.id}" / "part-0.parquet")
     rows = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
