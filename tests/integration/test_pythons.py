@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import cluster
@@ -13,8 +14,8 @@ import venvs
 
 # distributed before and after its task function was renamed.
 DISTRIBUTED = {"3.10": "2024.8.2"}
-NEWEST = "2026.8.0"
 PINS = jobs.ROOT / "tests" / "pythons-requirements.txt"  # with uproot and awkward
+NEWEST = re.search(r"^distributed==(\S+)", PINS.read_text(), re.M)[1]
 BLOCK = 70_000
 
 JOB = """
@@ -151,6 +152,8 @@ def environment(version):
 
 
 CELLS = [(version, {}) for version in venvs.each()]
+if os.environ.get("CREMA_FURTHER_CELLS") and not os.environ.get("CREMA_ALL_CELLS"):
+    CELLS += [("3.14", {})]  # what most new environments have
 if os.environ.get("CREMA_ALL_CELLS"):
     CELLS += [("3.12", {"PYTHONMALLOC": "debug"}), ("3.13", {"PYTHONDEVMODE": "1"}), ("3.15", {"PYTHONDEVMODE": "1", "PYTHON_JIT": "1"}),
               *((version, {"PYTHON_JIT": "1"}) for version in debian_pythons.VERSIONS)]
