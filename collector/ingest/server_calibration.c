@@ -37,7 +37,8 @@ static bool is_same(const struct calibration_stamp *a, const struct calibration_
 /* Not about what the file contains: it is read again a second later. */
 static bool may_pass(int rc)
 {
-	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EIO || rc == -ESTALE;
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -EIO || rc == -ESTALE ||
+	       rc == -EACCES || rc == -ETIMEDOUT || rc == -EINTR || rc == -EAGAIN;
 }
 
 /* Reads a changed file; true if it is used. What an unusable one contained before stays in use. */
@@ -95,14 +96,19 @@ static int merge(const struct server_calibration *c, struct buf *out)
 static int make_frame(struct server_calibration *c)
 {
 	struct crema_frame_header head = frame_head(CREMA_FRAME_CALIBRATION, NULL, 0);
-	struct buf text = BUF_INIT;
+	struct buf text = BUF_INIT, frame = BUF_INIT;
 	struct packed_map map;
 	int rc = merge(c, &text);
 
 	if (!rc && (text.len || c->frame.len)) {
 		pack_kv_str(packed_map_begin(&map), "text", (const char *)text.data, text.len);
-		buf_clear(&c->frame);
-		rc = frame_encode_buf(&c->frame, &head, packed_map_end(&map));
+		rc = frame_encode_buf(&frame, &head, packed_map_end(&map));
+	}
+	if (!rc && frame.len) {
+		buf_release(&c->frame);
+		c->frame = frame;
+	} else {
+		buf_release(&frame); /* the one before stays */
 	}
 	buf_release(&text);
 	return rc;
@@ -121,7 +127,7 @@ void server_calibration_check(struct server *server, bool first)
 {
 	struct server_calibration *c = &server->calibration;
 	struct server_conn *conn, *next;
-	bool changed = false;
+	bool changed = c->unsent, was_unsent;
 	int rc;
 
 	for (unsigned int i = 0; i < SERVER_CALIBRATIONS; i++)
@@ -130,6 +136,10 @@ void server_calibration_check(struct server *server, bool first)
 	if (!changed)
 		return;
 	rc = make_frame(c);
+	was_unsent = c->unsent;
+	c->unsent = may_pass(rc);
+	if (rc && was_unsent)
+		return;
 	if (rc) {
 		log_line("collect: the calibration is not sent to the workers: %s",
 			 calibration_why(rc));

@@ -83,6 +83,7 @@ struct server {
 			struct buf text;
 		} file[SERVER_CALIBRATIONS];
 		struct buf frame; /* for all agents; empty: there was never a verdict */
+		bool unsent;	  /* it could not be made, for a reason that may pass */
 	} calibration;
 	struct buf scratch, out, starts;
 	struct buf sealed, opened; /* a sealed record to send; the text of a received one */
