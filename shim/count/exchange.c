@@ -202,11 +202,11 @@ static int is_xrootd(struct sent s)
 	static const uint8_t greeting[20] = {[15] = 4, [18] = 2012 >> 8, [19] = 2012 & 255};
 	unsigned int code;
 
-	if (!s.at || s.bytes < 24)
+	if (!s.at || s.bytes < sizeof(greeting))
 		return 0;
 	code = (unsigned int)s.at[2] << 8 | s.at[3];
 	return !memcmp(s.at, greeting, sizeof(greeting)) ||
-	       (code >= 3000 && code < 3040 && !s.at[20]);
+	       (s.bytes >= 24 && code >= 3000 && code < 3040 && !s.at[20]);
 }
 
 int exchange_is_clients(int fd, struct sent sent)

@@ -41,7 +41,7 @@ void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint
 void exchange_received(int fd, uint64_t bytes);
 /* 1 if fd is a client's connection to a server, or cannot be known; `sent` is what is sent on it.
  * 0 for XRootD's (root://), whose requests request.h counts; under TLS only if its first words
- * were seen. */
+ * were seen. What begins as a request of XRootD's is taken for one. */
 int exchange_is_clients(int fd, struct sent sent);
 /* fd is not a client's connection that requests one response at a time. */
 void exchange_leave_out(int fd);

@@ -109,6 +109,7 @@ static void others_are_not(void **state)
 	assert_int_equal(UNKNOWN_OF(library_thread, 1, http), 0);
 	/* XRootD's client, also if it connected earlier */
 	assert_int_equal(unknown_of(library_thread, 0, greeting, sizeof(greeting)), 0);
+	assert_int_equal(unknown_of(library_thread, 0, greeting, 20), 0);
 	assert_int_equal(unknown_of(library_thread, 0, read_request, sizeof(read_request)), 0);
 }
 
