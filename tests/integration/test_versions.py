@@ -27,13 +27,14 @@ MATRIX = {
     "coffea-2026.9-dask-awkward": [(how, False) for how in ("runner", "fileset", "closed", "opened", "steps")],
     "coffea-2026.9-3.13": [("runner", True)],
     "coffea-2026.9-3.14t": [("runner", False)],
+    "coffea-newest-3.14": [("runner", "further")],
 }
 
 
 def cases():
     for name, hows in MATRIX.items():
         for how, always in hows:
-            marks = [] if always and venvs.is_made(name) else [pytest.mark.matrix]
+            marks = [pytest.mark.further] if always == "further" else [] if always and venvs.is_made(name) else [pytest.mark.matrix]
             yield pytest.param(name, how, marks=marks, id=f"{name}-{how}")
 
 

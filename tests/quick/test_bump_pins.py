@@ -62,3 +62,9 @@ def test_the_newest_python_has_its_own_versions(tmp_path):
     assert done.stdout == "alpha: 1.0 -> 2.0\nfor Python 3.15: alpha: 1.0 -> 3.0\nfor Python 3.15: new: absent -> 0.1\n", done.stderr
     assert pythons.read_text() == "# Wheels exist for 3.15.\nalpha==3.0\nBe_ta==1.5\nnew==0.1\n"
     assert bump(tmp_path).stdout == ""
+    (tmp_path / "tests" / "versions").mkdir()
+    lists = {name: tmp_path / "tests" / "versions" / name for name in ("alpha-newest-3.14.txt", "alpha-1.txt")}
+    for path in lists.values():
+        path.write_text("# Python 3.14: a list.\nalpha==1.0\n")
+    assert bump(tmp_path).stdout == "for Python 3.14: alpha: 1.0 -> 2.0\n"
+    assert [path.read_text().splitlines()[-1] for path in lists.values()] == ["alpha==2.0", "alpha==1.0"]
