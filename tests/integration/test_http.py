@@ -80,6 +80,12 @@ def unattributed(web):
                  for name in ("network_read_bytes", "network_write_bytes"))
 
 
+def everything(web):
+    """What the worker's tasks and the rest of it received and sent."""
+    sums = jobs.settled(web.procs, lambda r: True)["completeness"]
+    return tuple(sums["tasks"][name] + sums["unattributed"][name] for name in ("network_read_bytes", "network_write_bytes"))
+
+
 CLOSE_NOTIFY = 24  # record and alert; a client that has its answer no longer reads it
 
 
@@ -314,3 +320,23 @@ def test_a_request_without_an_answer_has_failed(web, kind):
         report = jobs.settled(web.procs, lambda r: jobs.tasks_of(r, name) and served_by(r, relay))
         (row,) = served_by(report, relay)
         assert (row["requests"], row["failed_requests"], row["read_bytes"]) == (1, 1, 0)
+
+
+@pytest.mark.further
+def test_arrow_over_fsspec(web):
+    """Arrow's threads call fsspec, whose loop requests: which task asked is unknown, and a task that asks fsspec itself is exact."""
+    from relay import Relay
+
+    (web.server.home.parent / "files" / "table.parquet").write_bytes(web_jobs.parquet_table())
+    (web.server.home.parent / "files" / "table.parquet").chmod(0o644)
+    with Relay(web.server.port) as relay:
+        url, seen = f"http://127.0.0.1:{relay.port}", []
+        web.run("before", [(web_jobs.gets, "fsspec", [f"{url}/small.bin"])])
+        start, before = passed(relay), everything(web)
+        (n, _), rows, report = web.run("overfsspec", [
+            (web_jobs.arrow_over_fsspec, f"{url}/table.parquet"), (web_jobs.gets, "fsspec", [f"{url}/small.bin"])],
+            between=lambda: seen.append(passed(relay)))
+    assert n == 20_000 and wire_bytes(rows[0]) == (None, None)
+    assert wire_bytes(rows[1]) == difference(seen[1], seen[0])
+    assert difference(everything(web), before) == difference(passed(relay), start)
+    assert sum("libarrow, or another library, requests data in native threads" in note for note in report["completeness"]["notes"]) == 1

@@ -8,7 +8,7 @@ import jobs
 import pytest
 import web_jobs
 from distributed import Client
-from test_http import (SIZES, Web, check_bytes, check_served, check_waits, difference, passed, served_by,
+from test_http import (SIZES, Web, check_bytes, check_served, check_waits, difference, everything, passed, served_by,
                        unattributed, wire_bytes)
 
 pytestmark = pytest.mark.matrix
@@ -310,29 +310,10 @@ def test_s3fs_waits(web, moto, cell):
 
 
 @pytest.fixture(scope="module")
-def table():
-    """A Parquet file of several row groups."""
-    import io
-
-    import numpy
-    import pyarrow
-    import pyarrow.parquet
-
-    file, columns = io.BytesIO(), {f"c{i}": numpy.random.default_rng(i).random(20_000) for i in range(8)}
-    pyarrow.parquet.write_table(pyarrow.table(columns), file, row_group_size=5_000)
-    return file.getvalue()
-
-
-@pytest.fixture(scope="module")
-def parquet(moto, table):
+def parquet(moto):
+    table = web_jobs.parquet_table()
     moto_call(moto, "PUT", f"{BUCKET}/table.parquet", table)
     return len(table)
-
-
-def everything(web):
-    """What the worker's tasks and the rest of it received and sent."""
-    sums = jobs.settled(web.procs, lambda r: True)["completeness"]
-    return tuple(sums["tasks"][name] + sums["unattributed"][name] for name in ("network_read_bytes", "network_write_bytes"))
 
 
 def test_arrow_s3(web, moto, parquet, cell):
@@ -359,25 +340,6 @@ def test_arrow_s3(web, moto, parquet, cell):
     nobody, scanned = difference(unattributed(web), others), difference(seen[2], seen[1])
     assert parquet * 0.9 < nobody[0] < scanned[0] and 0 < nobody[1] < scanned[1]
     assert difference(everything(web), before) == difference(passed(relay), start)
-
-
-def test_arrow_over_fsspec(web, table):
-    """Arrow's threads call fsspec, whose loop requests: which task asked is unknown, and a task that asks fsspec itself is exact."""
-    from relay import Relay
-
-    (web.server.home.parent / "files" / "table.parquet").write_bytes(table)
-    (web.server.home.parent / "files" / "table.parquet").chmod(0o644)
-    with Relay(web.server.port) as relay:
-        url, seen = f"http://127.0.0.1:{relay.port}", []
-        web.run("before", [(web_jobs.gets, "fsspec", [f"{url}/small.bin"])])
-        start, before = passed(relay), everything(web)
-        (n, _), rows, report = web.run("overfsspec", [
-            (web_jobs.arrow_over_fsspec, f"{url}/table.parquet"), (web_jobs.gets, "fsspec", [f"{url}/small.bin"])],
-            between=lambda: seen.append(passed(relay)))
-    assert n == 20_000 and wire_bytes(rows[0]) == (None, None)
-    assert wire_bytes(rows[1]) == difference(seen[1], seen[0])
-    assert difference(everything(web), before) == difference(passed(relay), start)
-    assert sum("libarrow, or another library, requests data in native threads" in note for note in report["completeness"]["notes"]) == 1
 
 
 def test_boto3_in_turn(web, moto, cell):

@@ -280,6 +280,19 @@ def arrow_reads(endpoint, path):
         return len(file.read())
 
 
+def parquet_table():
+    """A Parquet file of several row groups."""
+    import io
+
+    import numpy
+    import pyarrow
+    import pyarrow.parquet
+
+    file, columns = io.BytesIO(), {f"c{i}": numpy.random.default_rng(i).random(20_000) for i in range(8)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), file, row_group_size=5_000)
+    return file.getvalue()
+
+
 def arrow_scans(endpoint, path):
     """Reads a Parquet file in row groups, which Arrow requests in its own threads."""
     import pyarrow.parquet
