@@ -210,7 +210,8 @@ def test_workers_know_what_was_calibrated(place, tmp_path, new_cluster, cell):
         cell("storage_read_bytes", name.format("squashfs (gzip)"), DEVICE, device, task["storage_read_bytes"])
         # The same image on the same device with other options, which agents check once per second.
         subprocess.run(["umount", plain], check=True)
-        subprocess.run(["mount", "-o", "loop,errors=panic", squashfs, plain], check=True, env=TOOLS)
+        again = ["mount", "-o", "loop,errors=panic", squashfs, plain]  # the loop device may take a moment to become free
+        cluster.wait_until(lambda: subprocess.run(again, env=TOOLS).returncode == 0, "the image's second mount", 20)
         time.sleep(3)
         task, device = read_cold(procs, client, plain / "text", "options")
         assert device > 0 and task["storage_read_bytes"] is None and task["storage_unknown_filesystem"] == "squashfs"
