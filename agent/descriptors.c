@@ -25,7 +25,7 @@ static uint32_t way_of(const struct crema_shm *m, const char *name, const char *
 {
 	if (!strcmp(link, "anon_inode:[io_uring]"))
 		return only_polls(m, strtoul(name, NULL, 10)) ? 0 : CREMA_UNSEEN_RING;
-	return strncmp(link, CREMA_GPU_DEVICE, sizeof(CREMA_GPU_DEVICE) - 1) ? 0 : CREMA_UNSEEN_GPU;
+	return crema_is_gpu_device(link) ? CREMA_UNSEEN_GPU : 0;
 }
 
 static uint32_t ways_of(const struct crema_shm *m, int pid)
@@ -56,9 +56,7 @@ void descriptors_look(struct descriptors *d, const struct view *v, int pid)
 	if (start < d->next_ns || known == (CREMA_UNSEEN_RING | CREMA_UNSEEN_GPU))
 		return;
 	ways = ways_of(v->shm, pid) & ~known;
-	if (ways & CREMA_UNSEEN_RING)
-		crema_unseen_io(v->shm, CREMA_UNSEEN_RING, 1);
-	if (ways & CREMA_UNSEEN_GPU)
-		crema_unseen_io(v->shm, CREMA_UNSEEN_GPU, 1);
+	if (ways)
+		crema_unseen_io(v->shm, ways, 1);
 	d->next_ns = start + 256 * (clock_mono_ns() - start);
 }

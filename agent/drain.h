@@ -55,8 +55,7 @@ struct drain {
  * in every thread, so only the tasks' shares of their bytes are unknown. */
 static inline uint64_t drain_unknown_total(uint64_t count)
 {
-	return count &
-	       ~(CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes));
+	return count & ~CREMA_NETWORK_COUNTS;
 }
 
 /* 0 or -ENOMEM. */

@@ -29,6 +29,8 @@ enum crema_layer_id {
 };
 /* A set of counts, such as the unknown ones, consists of these bits. */
 #define CREMA_COUNT_BIT(name) (UINT64_C(1) << CREMA_C_##name)
+#define CREMA_NETWORK_COUNTS                                                                       \
+	(CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes))
 
 enum crema_codec_id {
 #define CODEC(id, module, path, codec, direction, input, into) CREMA_CODEC_##id,

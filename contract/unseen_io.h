@@ -16,6 +16,8 @@
 #ifndef CREMA_CONTRACT_UNSEEN_IO_H
 #define CREMA_CONTRACT_UNSEEN_IO_H
 
+#include <string.h>
+
 #include "shm.h"
 
 enum crema_unseen_io {
@@ -23,8 +25,13 @@ enum crema_unseen_io {
 	CREMA_UNSEEN_GPU = 2,
 };
 
-/* How the names of GPUDirect Storage's devices begin. */
-#define CREMA_GPU_DEVICE "/dev/nvidia-fs"
+/* 1 for a device of GPUDirect Storage. */
+static inline int crema_is_gpu_device(const char *path)
+{
+	static const char begins[] = "/dev/nvidia-fs";
+
+	return !strncmp(path, begins, sizeof(begins) - 1);
+}
 
 /* The counts that reads and writes of files belong to. */
 #define CREMA_FILE_COUNTS                                                                          \
@@ -39,21 +46,17 @@ enum crema_unseen_io {
 /* Those that are unknown for the ways in `seen`. */
 static inline uint64_t crema_unseen_counts(uint32_t seen)
 {
-	uint64_t counts = seen ? CREMA_FILE_COUNTS : 0;
-
-	if (seen & CREMA_UNSEEN_RING)
-		counts |=
-			CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes);
-	return counts;
+	return (seen ? CREMA_FILE_COUNTS : 0) |
+	       (seen & CREMA_UNSEEN_RING ? CREMA_NETWORK_COUNTS : 0);
 }
 
-/* Unknown from now on: for running tasks, later ones and the process; with ended_too also for tasks
- * whose records are still in their slots. */
-static inline void crema_unseen_io(struct crema_shm *m, enum crema_unseen_io way, int ended_too)
+/* `ways` were found. Unknown from now on: for running tasks, later ones and the process; with
+ * ended_too also for tasks whose records are still in their slots. */
+static inline void crema_unseen_io(struct crema_shm *m, uint32_t ways, int ended_too)
 {
-	uint64_t counts = crema_unseen_counts(way);
+	uint64_t counts = crema_unseen_counts(ways);
 
-	__atomic_fetch_or(&m->unseen_io, way, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&m->unseen_io, ways, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&m->totals.count_unknown, counts, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < CREMA_SHM_TASKS; i++) {
 		uint32_t word = __atomic_load_n(&m->slot_word[i], __ATOMIC_SEQ_CST);

@@ -41,7 +41,7 @@ void net_send_binds(int fd)
 /* From now on it is unknown what that task receives and sends there. */
 static void shares(uint64_t name)
 {
-	task_counts_unknown(name, NETWORK_COUNTS);
+	task_counts_unknown(name, CREMA_NETWORK_COUNTS);
 }
 
 static uint64_t own_name(const struct crema_thread *t)
@@ -153,7 +153,7 @@ void net_native_asks(void)
 	uint64_t begun = tasks_begun();
 
 	if (LOAD(&marked) != begun) {
-		tasks_running_cannot_count(NETWORK_COUNTS, 0);
+		tasks_running_cannot_count(CREMA_NETWORK_COUNTS, 0);
 		STORE(&marked, begun);
 	}
 	if (LOAD(&told) == shim_epoch)

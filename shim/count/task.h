@@ -52,7 +52,6 @@ uint32_t task_ref_name(uint64_t name);
 /* Counts for a task that another thread works for, directly into its slot; the caller holds a
  * reference. OWNER_NONE: as unattributed. */
 void task_add(uint32_t owner, int id, uint64_t n);
-#define NETWORK_COUNTS (CREMA_COUNT_BIT(network_read_bytes) | CREMA_COUNT_BIT(network_write_bytes))
 /* These counts (CREMA_COUNT_BIT) of the named task (0: none) are unknown; it may have ended. Any
  * thread. */
 void task_counts_unknown(uint64_t name, uint64_t counts);

@@ -129,7 +129,7 @@ static int patch_xrdclient(PyObject *module)
 	(void)module;
 	shim_note("xrdclient is loaded: its connections serve several tasks, what each of them "
 		  "receives and sends is unknown");
-	tasks_cannot_count(NETWORK_COUNTS, 0);
+	tasks_cannot_count(CREMA_NETWORK_COUNTS, 0);
 	return 0;
 }
 

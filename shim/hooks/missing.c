@@ -94,7 +94,7 @@ static void lose(enum loss loss)
 	if (loss == LOSS_POOLS)
 		tasks_cannot_count(~UINT64_C(0), CREMA_TASK_POOL_UNSEEN);
 	else if (loss == LOSS_NETWORK)
-		tasks_cannot_count(NETWORK_COUNTS, 0);
+		tasks_cannot_count(CREMA_NETWORK_COUNTS, 0);
 	else if (loss == LOSS_CODECS)
 		tasks_cannot_count(codec_counts, 0);
 }

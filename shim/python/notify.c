@@ -2,8 +2,6 @@
 /* notify.c - which functions receive each event. */
 #include "shim/python/notify.h"
 
-#include <string.h>
-
 #include "shim/count/codec.h"
 #include "shim/count/column.h"
 #include "shim/count/exchange.h"
@@ -49,7 +47,7 @@ void notify_opened(int fd, const char *path)
 		return;
 	notify_fd_opened(fd);
 	fd_opened_at(fd, line);
-	if (unlikely(path && !strncmp(path, CREMA_GPU_DEVICE, sizeof(CREMA_GPU_DEVICE) - 1)))
+	if (unlikely(path && crema_is_gpu_device(path)))
 		crema_unseen_io(crema_shm, CREMA_UNSEEN_GPU, 0);
 }
 

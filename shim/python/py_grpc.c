@@ -60,7 +60,7 @@ static void begins(PyObject *state)
 		task ? PyCapsule_New((void *)(uintptr_t)task, CAPSULE, capsule_free) : NULL;
 
 	if (task)
-		task_counts_unknown(task, NETWORK_COUNTS);
+		task_counts_unknown(task, CREMA_NETWORK_COUNTS);
 	if (capsule) {
 		request_begin(task);
 		PyCapsule_SetContext(capsule, (void *)(uintptr_t)ticks());
@@ -181,7 +181,7 @@ static PyObject *make_aio_call_(PyObject *self, PyObject *args, PyObject *kwargs
 	PY_TURN;
 
 	if (r && shim_armed())
-		task_counts_unknown(pool_current(), NETWORK_COUNTS);
+		task_counts_unknown(pool_current(), CREMA_NETWORK_COUNTS);
 	return r;
 }
 
@@ -231,7 +231,7 @@ int patch_grpc(PyObject *module)
 	if (r)
 		return r;
 	if (uses_proxy())
-		tasks_cannot_count(NETWORK_COUNTS, 0);
+		tasks_cannot_count(CREMA_NETWORK_COUNTS, 0);
 	net_grpc_tells();
 	shim_note("gRPC is loaded: its threads serve several tasks, what a task that calls it "
 		  "receives and sends is unknown");

@@ -73,7 +73,7 @@ static uint64_t unknown_of(void *(*thread)(void *), int from_server, const char 
 
 	connect_both();
 	sends(thread, (struct words){from_server ? server : client, at, bytes});
-	unknown = harness_end(&h)->count_unknown & NETWORK_COUNTS;
+	unknown = harness_end(&h)->count_unknown & CREMA_NETWORK_COUNTS;
 	harness_free(&h);
 	close(client);
 	close(server);
@@ -92,12 +92,12 @@ static const char read_request[24] = {0, 1, 3013 >> 8, (char)(3013 & 255)};
 static void librarys_requests_are_anyones(void **state)
 {
 	(void)state;
-	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), NETWORK_COUNTS);
-	assert_int_equal(UNKNOWN_OF(library_thread, 0, http2), NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), CREMA_NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http2), CREMA_NETWORK_COUNTS);
 	assert_int_equal(UNKNOWN_OF(library_thread, 0, "\x16\x03\x01 something under TLS"),
-			 NETWORK_COUNTS);
+			 CREMA_NETWORK_COUNTS);
 	assert_int_equal(UNKNOWN_OF(library_thread, 0, "any other protocol, with 24 bytes"),
-			 NETWORK_COUNTS);
+			 CREMA_NETWORK_COUNTS);
 }
 
 static void others_are_not(void **state)
@@ -123,12 +123,14 @@ static void later_tasks_too(void **state)
 	w.fd = client;
 	first = harness_begin();
 	sends(library_thread, w);
-	assert_int_equal(harness_end(&first)->count_unknown & NETWORK_COUNTS, NETWORK_COUNTS);
+	assert_int_equal(harness_end(&first)->count_unknown & CREMA_NETWORK_COUNTS,
+			 CREMA_NETWORK_COUNTS);
 	harness_free(&first);
 	second = harness_begin();
-	assert_int_equal(task_slot(second.owner)->count_unknown & NETWORK_COUNTS, 0);
+	assert_int_equal(task_slot(second.owner)->count_unknown & CREMA_NETWORK_COUNTS, 0);
 	sends(library_thread, w);
-	assert_int_equal(harness_end(&second)->count_unknown & NETWORK_COUNTS, NETWORK_COUNTS);
+	assert_int_equal(harness_end(&second)->count_unknown & CREMA_NETWORK_COUNTS,
+			 CREMA_NETWORK_COUNTS);
 	harness_free(&second);
 	close(client);
 	close(server);
@@ -140,7 +142,7 @@ static void grpcs_are_not(void **state)
 	(void)state;
 	net_grpc_tells();
 	assert_int_equal(UNKNOWN_OF(library_thread, 0, http2), 0);
-	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), NETWORK_COUNTS);
+	assert_int_equal(UNKNOWN_OF(library_thread, 0, http), CREMA_NETWORK_COUNTS);
 }
 
 static int setup(void **state)
