@@ -3,11 +3,13 @@
 #include "harness.h"
 #include "shim/python/notify.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -129,6 +131,22 @@ void harness_pin(int cpu)
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	sched_setaffinity(0, sizeof(set), &set);
+}
+
+void harness_connect(int *client, int *server)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof(a);
+
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+	*client = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(connect(*client, (struct sockaddr *)&a, size), 0);
+	*server = accept(listener, NULL, NULL);
+	assert_true(*server >= 0);
+	close(listener);
 }
 
 unsigned int harness_descriptors_of(const char *end, int *last)

@@ -50,6 +50,9 @@ struct crema_task *harness_end(struct harness_task *h);
 /* What the agent does once the record is acknowledged. */
 void harness_free(struct harness_task *h);
 
+/* Both ends of a new connection over the loopback; *server was accepted. */
+void harness_connect(int *client, int *server);
+
 /* How many descriptors have a file whose name ends so; *last: one of them. */
 unsigned int harness_descriptors_of(const char *end, int *last);
 

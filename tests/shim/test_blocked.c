@@ -179,21 +179,17 @@ static void a_slow_read_leaves_its_stack(void **state)
 /* For a socket it names the peer. */
 static void a_slow_answer_names_its_server(void **state)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM, 0), client, server;
 	const struct crema_stack *r = NULL;
+	struct sockaddr_in a;
 	socklen_t size = sizeof(a);
+	int client, server;
 	struct harness_task h;
 	pthread_t writer;
 	char byte;
 
 	(void)state;
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
-	client = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(client, (struct sockaddr *)&a, size), 0);
-	server = accept(listener, NULL, NULL);
+	harness_connect(&client, &server);
+	assert_int_equal(getsockname(server, (struct sockaddr *)&a, &size), 0);
 	h = harness_begin();
 	free_records();
 	pthread_create(&writer, NULL, write_late, &server);
@@ -209,7 +205,6 @@ static void a_slow_answer_names_its_server(void **state)
 	pthread_join(writer, NULL);
 	close(client);
 	close(server);
-	close(listener);
 	free_records();
 	harness_end(&h);
 	harness_free(&h);

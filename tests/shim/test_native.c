@@ -6,7 +6,6 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,22 +40,6 @@ static void *library_thread(void *arg)
 	return native_thread(arg);
 }
 
-static void connect_both(void)
-{
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t size = sizeof(a);
-
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
-	client = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(client, (struct sockaddr *)&a, size), 0);
-	server = accept(listener, NULL, NULL);
-	assert_true(server >= 0);
-	close(listener);
-}
-
 static void sends(void *(*thread)(void *), struct words w)
 {
 	pthread_t id;
@@ -71,7 +54,7 @@ static uint64_t unknown_of(void *(*thread)(void *), int from_server, const char 
 	struct harness_task h = harness_begin();
 	uint64_t unknown;
 
-	connect_both();
+	harness_connect(&client, &server);
 	sends(thread, (struct words){from_server ? server : client, at, bytes});
 	unknown = harness_end(&h)->count_unknown & CREMA_NETWORK_COUNTS;
 	harness_free(&h);
@@ -119,7 +102,7 @@ static void later_tasks_too(void **state)
 	struct words w = {0, http, sizeof(http) - 1};
 
 	(void)state;
-	connect_both();
+	harness_connect(&client, &server);
 	w.fd = client;
 	first = harness_begin();
 	sends(library_thread, w);

@@ -5,7 +5,6 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -274,23 +273,10 @@ static void a_peek_receives_nothing(void **state)
 
 static int arm(void **state)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET};
-	socklen_t size = sizeof(a);
-	int listener;
-
 	(void)state;
 	harness_arm();
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(listener, (struct sockaddr *)&a, sizeof(a)) || listen(listener, 1) ||
-	    getsockname(listener, (struct sockaddr *)&a, &size))
-		return -1;
-	client = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(client, (struct sockaddr *)&a, sizeof(a)))
-		return -1;
-	server = accept(listener, NULL, NULL);
-	close(listener);
-	return server < 0;
+	harness_connect(&client, &server);
+	return 0;
 }
 
 int main(void)

@@ -5,7 +5,6 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -113,21 +112,15 @@ static void *answer_late(void *peer)
 
 static void answers_to_a_pool_are_network(void **state)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM, 0), peer;
-	struct work w[1] = {{.socket = socket(AF_INET, SOCK_STREAM, 0)}};
-	socklen_t size = sizeof(a);
+	struct work w[1] = {{0}};
 	uint64_t pool_wait, own;
 	struct harness_task h;
 	struct crema_task *t;
 	pthread_t other;
+	int peer;
 
 	(void)state;
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
-	assert_int_equal(connect(w[0].socket, (struct sockaddr *)&a, size), 0);
-	peer = accept(listener, NULL, NULL);
+	harness_connect(&w[0].socket, &peer);
 	for (int polls = 0; polls < 2; polls++) {
 		w[0].polls = polls;
 		assert_int_equal(pthread_create(&other, NULL, answer_late, &peer), 0);
@@ -144,7 +137,6 @@ static void answers_to_a_pool_are_network(void **state)
 	}
 	close(w[0].socket);
 	close(peer);
-	close(listener);
 }
 
 static void a_computing_pool_is_a_lock(void **state)

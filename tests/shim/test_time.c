@@ -8,7 +8,6 @@
  */
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -330,9 +329,6 @@ static void *slow_peer(void *arg)
 
 static void waiting_for_a_peer_is_network(void **state)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fd, peer;
-	struct sockaddr_in a = {.sin_family = AF_INET};
-	socklen_t size = sizeof(a);
 	struct epoll_event event = {.events = EPOLLIN}, got;
 	struct pollfd p = {-1, POLLIN, 0};
 	struct look before;
@@ -340,17 +336,11 @@ static void waiting_for_a_peer_is_network(void **state)
 	struct crema_task *t;
 	pthread_t other;
 	struct truth known;
-	int epoll = epoll_create1(0);
+	int epoll = epoll_create1(0), fd, peer;
 	char c;
 
 	(void)state;
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
-	peer = accept(listener, NULL, NULL);
+	harness_connect(&fd, &peer);
 	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
 	assert_int_equal(pthread_create(&other, NULL, slow_peer, &peer), 0);
 	h = harness_begin();
@@ -371,7 +361,6 @@ static void waiting_for_a_peer_is_network(void **state)
 	harness_free(&h);
 	close(fd);
 	close(peer);
-	close(listener);
 	close(epoll);
 }
 

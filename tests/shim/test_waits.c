@@ -6,7 +6,6 @@
 #include "clocks.h"
 #include "harness.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -312,21 +311,12 @@ static void waits_of_a_pool_have_their_class(void **state)
 
 static int arm(void **state)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct epoll_event e = {.events = EPOLLIN};
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
 	const char *file = harness_file("locked", 10);
-	socklen_t size = sizeof(a);
 
 	(void)state;
 	harness_arm();
-	assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
-	ours = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(ours, (struct sockaddr *)&a, size), 0);
-	theirs = accept(listener, NULL, NULL);
-	close(listener);
+	harness_connect(&ours, &theirs);
 	assert_int_equal(pipe(pipes), 0);
 	events = epoll_create1(0);
 	assert_int_equal(epoll_ctl(events, EPOLL_CTL_ADD, ours, &e), 0);
