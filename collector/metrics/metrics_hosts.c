@@ -12,11 +12,9 @@ static bool same(const struct worker *a, const struct worker *b, enum sharing by
 {
 	if (a == b)
 		return true;
-	if (!a->boot_id || !b->boot_id || strcmp(a->boot_id, b->boot_id) != 0)
-		return false;
-	return by == SHARE_HOST ||
-	       (a->net_namespace.type == VALUE_UINT && b->net_namespace.type == VALUE_UINT &&
-		a->net_namespace.v.u == b->net_namespace.v.u);
+	if (by == SHARE_NET)
+		return workers_share_network(a, b);
+	return a->boot_id && b->boot_id && !strcmp(a->boot_id, b->boot_id);
 }
 
 /* A worker that does not report its place shares nothing. */

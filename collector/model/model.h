@@ -428,6 +428,8 @@ struct value worker_life(const struct worker *w);
 struct value worker_startup(const struct worker *w);
 struct value worker_work(const struct worker *w);
 
+/* Whether both are known to use the same network of the same boot of a machine. */
+bool workers_share_network(const struct worker *a, const struct worker *b);
 /* Whether both may belong to one scheduler: not if their addresses differ, or are local
  * addresses of different networks. */
 bool workers_share_scheduler(const struct worker *a, const struct worker *b);

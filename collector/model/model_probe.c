@@ -292,13 +292,15 @@ static bool is_local(const char *address)
 	       strstr(address, "//[::1]");
 }
 
-/* Containers of one machine have host names of their own, and one or several networks. */
-static bool share_network(const struct worker *a, const struct worker *b)
+static bool has_network(const struct worker *w)
 {
-	if (!a->boot_id || !b->boot_id || a->net_namespace.type != VALUE_UINT ||
-	    b->net_namespace.type != VALUE_UINT)
-		return a->host == b->host;
-	return strcmp(a->boot_id, b->boot_id) == 0 && a->net_namespace.v.u == b->net_namespace.v.u;
+	return w->boot_id && w->net_namespace.type == VALUE_UINT;
+}
+
+bool workers_share_network(const struct worker *a, const struct worker *b)
+{
+	return has_network(a) && has_network(b) && !strcmp(a->boot_id, b->boot_id) &&
+	       a->net_namespace.v.u == b->net_namespace.v.u;
 }
 
 bool workers_share_scheduler(const struct worker *a, const struct worker *b)
@@ -309,7 +311,10 @@ bool workers_share_scheduler(const struct worker *a, const struct worker *b)
 		return false;
 	if (!strncmp(a->scheduler, "inproc:", 7))
 		return a->host == b->host;
-	return !is_local(a->scheduler) || share_network(a, b);
+	if (!is_local(a->scheduler))
+		return true;
+	/* Containers of one machine have host names of their own, and one or several networks. */
+	return has_network(a) && has_network(b) ? workers_share_network(a, b) : a->host == b->host;
 }
 
 void model_stack_facts(struct model *m, struct worker *w, struct text json)
