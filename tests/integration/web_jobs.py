@@ -271,12 +271,15 @@ def s3_timed(endpoint, paths):
     return queued() - before
 
 
-def arrow_reads(endpoint, path):
-    """Reads a whole file in pieces, in Arrow's own threads."""
+def arrow_s3(endpoint):
     from pyarrow import fs
 
-    files = fs.S3FileSystem(access_key="k", secret_key="s", endpoint_override=endpoint, scheme="http", region="us-east-1")
-    with files.open_input_stream(path, buffer_size=1 << 16) as file:
+    return fs.S3FileSystem(access_key="k", secret_key="s", endpoint_override=endpoint, scheme="http", region="us-east-1")
+
+
+def arrow_reads(endpoint, path):
+    """Reads a whole file in pieces, in the task's own thread."""
+    with arrow_s3(endpoint).open_input_stream(path, buffer_size=1 << 16) as file:
         return len(file.read())
 
 
@@ -296,10 +299,8 @@ def parquet_table():
 def arrow_scans(endpoint, path):
     """Reads a Parquet file in row groups, which Arrow requests in its own threads."""
     import pyarrow.parquet
-    from pyarrow import fs
 
-    files = fs.S3FileSystem(access_key="k", secret_key="s", endpoint_override=endpoint, scheme="http", region="us-east-1")
-    return pyarrow.parquet.read_table(path, filesystem=files).num_rows
+    return pyarrow.parquet.read_table(path, filesystem=arrow_s3(endpoint)).num_rows
 
 
 def arrow_over_fsspec(url):
