@@ -124,5 +124,5 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: all check install package pictures clean help
-# build/package has the libraries of the portable programs, build/pythons interpreters, build/mutate a copy of everything: with other kinds of .d files.
--include $(shell find $(BUILD) \( -path $(BUILD)/package -o -path $(BUILD)/pythons -o -path $(BUILD)/debian -o -path $(BUILD)/mutate \) -prune -o -name '*.d' -type f -print 2>/dev/null)
+# Only folders with objects are searched: the rest of build/ can have 100,000 files (interpreters, environments, copies of the tree).
+-include $(shell find $(BUILD)/agent $(BUILD)/collector $(BUILD)/common $(BUILD)/docs $(BUILD)/shim $(BUILD)/tests -name '*.d' -type f 2>/dev/null)
