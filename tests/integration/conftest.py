@@ -1,6 +1,7 @@
 """Fixtures: one shared cluster of measured workers under strace, and separate clusters for
 tests that kill processes. All are real processes; see scripts/cluster.py and forks.py."""
 
+import contextlib
 import fcntl
 import gc
 import json
@@ -40,9 +41,11 @@ HANG_SECONDS = 400
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
-# Dask's profiler and its event loop monitor take most of an idle cluster's CPU. test_rows_worker.py has both, as users do.
+# Dask's profiler and the loops in which it looks at itself take most of an idle cluster's CPU. test_rows_worker.py has all, as users do.
 PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-                                                           "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
+                                                           "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
+                                                           "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
+                                                           "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s"}
 # Python programs below the tests start with less CPU: quick_start/sitecustomize.py.
 QUICK_START = [] if os.environ.get("CREMA_ALL_CELLS") else ["tests/integration/quick_start"]
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
@@ -217,24 +220,36 @@ class Shared:
         return jobs.settled(self.procs, enough, **options)
 
 
+shared_ends = contextlib.ExitStack()  # of the shared cluster: after its last test, not at the session's end
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    if share_out.uses_shared(item) and not (nextitem and share_out.uses_shared(nextitem)):
+        shared_ends.close()
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory, homes, data):
     directory = tmp_path_factory.mktemp("shared")
-    with cluster.Cluster(directory / "cluster", homes) as procs:
+    with contextlib.ExitStack() as stack:
+        procs = stack.enter_context(cluster.Cluster(directory / "cluster", homes))
         procs.start_collector()
         procs.start_scheduler()
         for _ in range(2):
             procs.start_worker(prefix=strace_reads.prefix)
-        with Client(procs.address) as client:
-            client.wait_for_workers(2, timeout=120)
-            # Imports everything on each worker, and all that the Runner needs, so that afterwards only the data is cold.
-            handlers = {path: ["FSSpecSource"] for path in data.values()}
-            handlers[data["zstd"]] += ["MultithreadedFileSource", "MemmapSource"]
-            client.gather([client.submit(jobs.import_all, cloudpickle.dumps(ttbar.TTbarProcessor()), handlers, pure=False, workers=[address])
-                           for address in client.scheduler_info()["workers"]])
-            jobs.run_coffea(client, data.values(), chunksize=1000, maxchunks=1, handler="FSSpecSource")
-            cold.warm(*set().union(*client.run(jobs.mapped_files).values()))
-            yield Shared(procs, client)
+        client = stack.enter_context(Client(procs.address))
+        client.wait_for_workers(2, timeout=120)
+        # Imports everything on each worker, and all that the Runner needs, so that afterwards only the data is cold.
+        handlers = {path: ["FSSpecSource"] for path in data.values()}
+        handlers[data["zstd"]] += ["MultithreadedFileSource", "MemmapSource"]
+        client.gather([client.submit(jobs.import_all, cloudpickle.dumps(ttbar.TTbarProcessor()), handlers, pure=False, workers=[address])
+                       for address in client.scheduler_info()["workers"]])
+        jobs.run_coffea(client, data.values(), chunksize=1000, maxchunks=1, handler="FSSpecSource")
+        cold.warm(*set().union(*client.run(jobs.mapped_files).values()))
+        shared_ends.push(stack.pop_all())
+    with shared_ends:
+        yield Shared(procs, client)
 
 
 @pytest.fixture(scope="session")
