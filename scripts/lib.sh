@@ -5,6 +5,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.venv
 logs=$root/build/logs
 group=            # process group of the current command
+declare -A lanes  # process groups of commands that run beside it, by name
 ticker=           # process that prints a line periodically
 
 note() { printf '[%4d s] %s\n' "$SECONDS" "$*" >&2; }
@@ -14,16 +15,18 @@ fail() { printf 'crema: %s\n' "$*" >&2; exit 1; }
 stop_children() {
     [ -z "$ticker" ] || kill "$ticker" 2>/dev/null || true
     ticker=
-    [ -n "$group" ] || return 0
-    local try
-    kill -TERM -- "-$group" 2>/dev/null || true
+    local each try all=()
+    for each in $group "${lanes[@]}"; do all+=("-$each"); done
+    [ "${#all[@]}" -gt 0 ] || return 0
+    kill -TERM -- "${all[@]}" 2>/dev/null || true
     for ((try = 0; try < 100; try++)); do
-        kill -0 -- "-$group" 2>/dev/null || break
+        kill -0 -- "${all[@]}" 2>/dev/null || break
         read -rt 0.1 _ <> <(:) || true
     done
-    kill -KILL -- "-$group" 2>/dev/null || true
-    wait "$group" 2>/dev/null || true
+    kill -KILL -- "${all[@]}" 2>/dev/null || true
+    wait "${all[@]#-}" 2>/dev/null || true
     group=
+    lanes=()
 }
 trap stop_children EXIT
 trap 'exit 130' INT
@@ -80,6 +83,27 @@ show() {
     mkdir -p "$logs"
     note "$text"
     run_group with_tee "$logs/$name.log" "$@"
+}
+
+# begin_lane NAME TEXT COMMAND...: runs beside what follows, with a log.
+begin_lane() {
+    local name=$1 text=$2
+    shift 2
+    mkdir -p "$logs"
+    note "$text, beside what follows"
+    set -m
+    "$@" </dev/null >"$logs/$name.log" 2>&1 &
+    lanes[$name]=$!
+    set +m
+}
+
+# end_lane NAME: waits for it and shows its output; returns its status.
+end_lane() {
+    local status=0
+    wait "${lanes[$1]}" || status=$?
+    unset "lanes[$1]"
+    cat "$logs/$1.log"
+    return "$status"
 }
 
 with_tee() {
@@ -172,6 +196,7 @@ ensure_venv() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-build() { step make "building" make -C "$root" -j "$(nproc)"; }
+build() { build_all all; }
+build_all() { step make "building" make -C "$root" -j "$(nproc)" "$@"; }
 
 make_data() { run_group "$venv/bin/python" "$root/scripts/make_data.py"; }
