@@ -23,7 +23,7 @@ LONGEST = [FORMATS, READS, DEMO, "test_cause_first", "test_run_state", "test_wal
            "test_roastcoffea", "test_package", "test_executors", "test_findings", "test_http", "test_compare", "test_threads",
            "test_big_runs", "test_many_runs_parquet", "test_right_run", "test_notebook", "test_recipes", "test_kill_all", "test_several_collectors",
            "test_collector_life", "test_xrootd", "test_network", "test_heap_held", "test_kill", "test_page",
-           "test_lines", "test_casa", "test_one_page", "test_progress", "test_agent_strangers", "test_bad_input", "test_pythons", "test_swarm",
+           "test_lines", "test_wait_stacks", "test_holder", "test_casa", "test_one_page", "test_hangs", "test_progress", "test_agent_strangers", "test_bad_input", "test_pythons", "test_swarm",
            "test_calibrate", "test_retain", "test_heap", "test_scripts", "test_silent", "test_suites", "test_sections", "test_tls"]
 
 # Last of its cluster's: it adds escaped names to all later samples of its workers, which makes reports slower to read.

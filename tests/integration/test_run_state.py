@@ -194,8 +194,8 @@ def test_hung_call(start):
 
 def test_slow_bytes_are_no_stall(start):
     job = start("drip")
-    job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > PATIENCE_SECONDS + 2)
-    assert (job.live()["state"]["state"], job.report()["state"]["state"]) == ("running", "running")
+    report = job.until(lambda r: r["state"]["at"] - r["state"]["last_task_edge"] > PATIENCE_SECONDS + 2)
+    assert (job.live()["state"]["state"], report["state"]["state"]) == ("running", "running")
     job.state("finished")
 
 
