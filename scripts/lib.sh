@@ -33,14 +33,18 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
-# Runs a command in its own process group, so that a signal to the script reaches all of it. A plain
+# Starts a command in its own process group ($!), so that a signal to the script reaches all of it. A plain
 # foreground command would delay the traps until it ends; a plain "&" would make it ignore SIGINT.
-run_group() {
-    local status=0
+start_group() {
     set -m
     "$@" </dev/null &
-    group=$!
     set +m
+}
+
+run_group() {
+    local status=0
+    start_group "$@"
+    group=$!
     wait "$group" || status=$?
     group=
     return "$status"
@@ -91,10 +95,8 @@ begin_lane() {
     shift 2
     mkdir -p "$logs"
     note "$text, beside what follows"
-    set -m
-    "$@" </dev/null >"$logs/$name.log" 2>&1 &
+    start_group "$@" >"$logs/$name.log" 2>&1
     lanes[$name]=$!
-    set +m
 }
 
 # end_lane NAME: waits for it and shows its output; returns its status.
