@@ -94,6 +94,10 @@ def _handle_event(event, state, deserializer):
     state.code = code
     return got
 """,
+    "grpc.aio": "", "grpc.aio._call": """
+class Call:
+    def __init__(self, method): self.method = method
+""",
     "XRootD": "", "XRootD.client": """
 import threading, time
 class Status:

@@ -382,6 +382,7 @@ def test_calls_by_grpc(run):
     assert 12_000_000 <= task["network_wait_ns"] <= told["waited"] * 1.01
     # also from the status until the message after it
     assert 30_000_000 <= task["lock_wait_ns"] <= told["locked"] + told["late"] + 5_000_000 and task["sleep_ns"] >= 18_000_000
+    assert {name for name in COUNTS if run["tasks"]["rpcs_of_a_loop"][name] is None} == UNCOUNTED["network"]
 
 
 def test_waits_for_answers_by_xrootd(run):

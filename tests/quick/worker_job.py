@@ -35,6 +35,7 @@ import distributed.comm.tcp
 import distributed.utils
 import distributed.worker as dask
 import grpc._channel
+import grpc.aio._call
 import h5py._hl.dataset
 import h5py._hl.filters
 import h5py.h5d
@@ -433,6 +434,10 @@ def rpcs():
     told["rpcs"]["locked"] = time.perf_counter_ns() - after
 
 
+def rpcs_of_a_loop():
+    assert grpc.aio._call.Call("/sums").method == "/sums"
+
+
 HDF5 = {"read": ("__getitem__", 0), "array": ("__array__",), "direct": ("read_direct", 0), "set": ("__setitem__", 0, 1),
         "write": ("write_direct", 0)}
 
@@ -505,6 +510,7 @@ def run_all(worker, directory):
     worker.run("contend", contend)
     worker.run("remote", remote, data, span="remote")
     worker.run("rpcs", rpcs, span="rpcs")
+    worker.run("rpcs_of_a_loop", rpcs_of_a_loop)
     file = XRootD.client.File()
     worker.run("remote-line", lambda: [file.open("root://a.example:1094//store/x.root"), file.readline()], span="remote-unknown")
     worker.run("remote-copy", lambda: XRootD.client.FileSystem().copy("a", "b"), span="remote-unknown")
