@@ -48,11 +48,11 @@ asan-test: ## unit and shim tests with ASan and UBSan
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) $(ASAN_FLAVOUR) test
 
-# Not the shim's: it defines the same functions that the sanitizer interposes.
-tsan-test: ## unit tests with TSan, if the machine allows it
+# Not the shim's: it defines the same functions that the sanitizer interposes. Only programs that can start a thread: the others have no races.
+tsan-test: unit-programs ## unit tests with threads, with TSan, if the machine allows it
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
-	@if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) unit-programs && \
-	  $(MAKE) $(TSAN_FLAVOUR) unit-test; \
+	@threaded=$$(for each in $(UNIT_BIN:$(BUILD)/%=%); do ! nm -D $(BUILD)/$$each | grep -q ' U pthread_create' || echo build/tsan/$$each; done); \
+	  if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) $$threaded && tests/run-programs 1 . $$threaded; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
 # clang's warnings come from its front end; some of gcc's come only from its optimizer.
