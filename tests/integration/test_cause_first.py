@@ -31,12 +31,19 @@ def spinner():
     return subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
 
 
-def runs_of(where):
+def wanted(request):
+    """The analyses of the selected tests: all, or of those that are repeated alone."""
+    chosen = [item for item in request.session.items if item.module is request.module]
+    names = {getattr(item, "callspec", None) and item.callspec.params.get("name") for item in chosen if item.name != "test_enough_cases"}
+    return {name for name in [*CASES, *HEALTHY] if None in names or name in names}
+
+
+def runs_of(where, names):
     """(name, function) of a cluster's bad analyses."""
     for name, (place, bad, _, then, good, _) in CASES.items():
-        if place == where:
+        if place == where and name in names:
             yield name, bad
-        if good and then == where:
+        if good and then == where and name in names:
             yield name + cause_cases.ADVISED, good
 
 
@@ -56,10 +63,14 @@ PATHS = [str(ROOT / folder) for folder in ("tests/integration", "examples", "scr
 def reports(request, tmp_path_factory, homes, data):
     cloudpickle.register_pickle_by_value(ttbar)
     directory = tmp_path_factory.mktemp("cause")
-    made = cause_cases.Reports()
+    made, names = cause_cases.Reports(), wanted(request)
     others = [spinner() for _ in range(BUSY[request.param])]
     try:
         for where, nthreads in CLUSTERS.items():
+            healthy = {name: function for name, (place, function) in HEALTHY.items() if place == where and name in names}
+            bad = list(runs_of(where, names))
+            if not healthy and not bad:
+                continue
             env = {**homes, "PYTHONPATH": ":".join(PATHS), **ENVIRONMENT.get(where, {})}
             with cluster.Cluster(directory / where, env) as procs:
                 procs.start_collector()
@@ -70,13 +81,12 @@ def reports(request, tmp_path_factory, homes, data):
                     client.wait_for_workers(len(nthreads), timeout=120)
                     lab = cause_cases.Lab(procs, client, data, str(directory), made)
                     warm(lab)
-                    for name, (place, function) in HEALTHY.items():
-                        if place == where:
-                            lab.run_healthy(name, function)
-                    for name, function in runs_of(where):
+                    for name, function in healthy.items():
+                        lab.run_healthy(name, function)
+                    for name, function in bad:
                         lab.run_advised(name, function)
                     lab.read()
-                    lab.run_again(runs_of(where))
+                    lab.run_again(bad)
     finally:
         for one in others:
             one.kill()
