@@ -52,6 +52,7 @@ def build(version, place):
                     ["make", "-s", f"-j{len(os.sched_getaffinity(0))}"], ["make", "-s", "install", "COMPILEALL_OPTS=-x ."]):
         if subprocess.run(command, cwd=tree, capture_output=True).returncode:
             return False
+    shutil.copytree(tree / "Lib" / "test", place / "usr" / "lib" / f"python{version}" / "test")  # its suites, in Python
     shutil.rmtree(tree)
     return subprocess.run([place / "usr" / "bin" / f"python{version}", "-c", "import bz2, ctypes, lzma, sqlite3, ssl, venv, zlib"]).returncode == 0
 
