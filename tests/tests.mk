@@ -115,7 +115,7 @@ accuracy: all $(BUILD)/tests/shim/test_time ## every number against its truth; w
 	exit $$status
 
 compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/compare-roastcoffea.md
-	CREMA_COMPARE_OUT=$(CURDIR)/$(BUILD)/compare-roastcoffea.json .venv/bin/python -m pytest -q tests/integration/test_roastcoffea.py
+	CREMA_FURTHER_CELLS=1 CREMA_COMPARE_OUT=$(CURDIR)/$(BUILD)/compare-roastcoffea.json .venv/bin/python -m pytest -q tests/integration/test_roastcoffea.py
 	.venv/bin/python tests/truth/render_roastcoffea.py --found $(BUILD)/compare-roastcoffea.json --output docs/compare-roastcoffea.md
 
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour

@@ -254,8 +254,8 @@ CASES = {
 # Cells for CREMA_ALL_CELLS only: cases with the same finding and advice as another case, and advice that computes as much as it saves.
 SAME_FINDING = {"corrections", "huge_histogram", "lists", "appends"}
 SAME_COST = {"few_chunks", "crowded", "serial_client", "slow_worker", "last_is_longest", "lzma"}
-# For CREMA_FURTHER_CELLS, too: the finding is another case's, and unit tests have its sentence or advice; "closures" has large_arguments' advice.
-FURTHER = {"closures", "preprocessing", "syncs"}
+# For CREMA_FURTHER_CELLS, too: the finding is another case's, as is the advice of "closures" (large_arguments).
+FURTHER = {"closures", "preprocessing", "syncs", "scratch", "programs", "dask_lock"}
 
 
 def tried(everything, further):

@@ -68,7 +68,7 @@ def is_expected(test, reason):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "matrix: a long cell of docs/accuracy.md; runs with CREMA_ALL_CELLS=1 only")
-    config.addinivalue_line("markers", "further: a cell whose mechanism other cells test; runs with CREMA_FURTHER_CELLS=1 (.ci/run), too")
+    config.addinivalue_line("markers", "further: a cell whose mechanism other cells test, or another environment; runs with CREMA_FURTHER_CELLS=1 (.ci/run), too")
 
 
 @pytest.hookimpl(optionalhook=True)

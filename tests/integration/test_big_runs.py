@@ -153,7 +153,7 @@ def growing(maker, tmp_path_factory):
     return [make(maker, tmp_path_factory.mktemp("growing") / "journal", n * 10_000, n * 100) for n in (1, 4)]
 
 
-@pytest.mark.parametrize("options", [(), ("--json", "/dev/null"), ("--html", "/dev/null"), ("--list",)],
+@pytest.mark.parametrize("options", [(), *(pytest.param(each, marks=pytest.mark.further) for each in [("--json", "/dev/null"), ("--html", "/dev/null"), ("--list",)])],
                          ids=["text", "json", "html", "list"])
 def test_time_grows_as_the_tasks_do(growing, options):
     """Four times as many tasks and workers take four times as long; comparing each with each would take 16 times. The least of

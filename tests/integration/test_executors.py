@@ -114,7 +114,7 @@ def test_threads(place, plain, data, cell):
     assert len({chunk["thread"] for chunk in job.json["chunks"]}) == 2
 
 
-@pytest.mark.parametrize("method", ["loky", "fork", *(pytest.param(how, marks=pytest.mark.matrix) for how in ("forkserver", "spawn"))])
+@pytest.mark.parametrize("method", ["loky", pytest.param("fork", marks=pytest.mark.further), *(pytest.param(how, marks=pytest.mark.matrix) for how in ("forkserver", "spawn"))])
 def test_processes(place, plain, data, cell, method):
     """The chunks run in processes other than the client's, and each of these is a worker."""
     job = run(place, data, method)

@@ -23,7 +23,7 @@ def untraced(tmp_path_factory, homes):
             yield procs, client, at_first
 
 
-@pytest.mark.parametrize("source", ["FSSpecSource", "MultithreadedFileSource", "MemmapSource"])
+@pytest.mark.parametrize("source", ["FSSpecSource", "MultithreadedFileSource", pytest.param("MemmapSource", marks=pytest.mark.further)])
 def test_next_to_nothing_is_unclassified(untraced, data, source, cell):
     """Two threads per worker compete for the GIL; the first file is cold."""
     procs, client, at_first = untraced

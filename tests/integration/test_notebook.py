@@ -39,6 +39,7 @@ def last_run(env, *options):
     return json.loads(done.stdout)
 
 
+@pytest.mark.further
 def test_notebook(env, tmp_path):
     place = venvs.beside("notebook", cluster.ROOT / "tests" / "notebook.txt")
     env["PATH"] = f"{place}:{env['PATH']}"

@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import venvs
 
+pytestmark = pytest.mark.further
+
 NAME = "roastcoffea-0.1.2"
 HERE = Path(__file__).parent
 CHUNKS = 8

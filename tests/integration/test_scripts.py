@@ -29,8 +29,10 @@ def start(tmp_path, homes, *args):
     return process, mark
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("when", ["dask scheduler", "worker-1", "examples/ttbar.py"])
+@pytest.mark.parametrize("when,number", [
+    *(("dask scheduler", signal.SIGINT), ("worker-1", signal.SIGTERM), ("examples/ttbar.py", signal.SIGINT)),
+    *(pytest.param(*each, marks=pytest.mark.further) for each in [
+        ("dask scheduler", signal.SIGTERM), ("worker-1", signal.SIGINT), ("examples/ttbar.py", signal.SIGTERM)])])
 def test_stopped_demo_leaves_nothing(tmp_path, homes, data, when, number):
     process, mark = start(tmp_path, homes)
     cluster.wait_until(lambda: when in process.text(), when, 120, [process])

@@ -21,6 +21,7 @@ def interpreter(version):
     return venvs.interpreter(version) or pytest.skip("no such Python on this machine")
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("version", venvs.each())
 def test_some_suites(tmp_path, version):
     done = compare(tmp_path, "--short", "--python", interpreter(version))

@@ -14,7 +14,7 @@ import pytest
 TEXT = (cluster.ROOT / "docs" / "tutorial.md").read_text()
 # step: chunks, codec, threads of a worker
 STEPS = {0: (40, "lzma", 4), 1: (40, "lzma", 1), 2: (40, "lzma", 1), 3: (4, "lzma", 1), 4: (4, "zstd", 1)}
-LONG = {1, 2}
+LONG = {0: "further", 1: "matrix", 2: "matrix", 3: "further"}  # their marks
 
 
 def env_of(place):
@@ -23,7 +23,7 @@ def env_of(place):
             "XDG_CONFIG_HOME": str(place / "config")}
 
 
-@pytest.mark.parametrize("step", [pytest.param(n, marks=[pytest.mark.matrix] if n in LONG else []) for n in STEPS])
+@pytest.mark.parametrize("step", [pytest.param(n, marks=[getattr(pytest.mark, LONG[n])] if n in LONG else []) for n in STEPS])
 def test_step(step, tmp_path):
     chunks, codec, threads = STEPS[step]
     command, report = re.search(rf"^    (crema run .* --step {step})\n    (crema report)$", TEXT, re.M).groups()

@@ -29,8 +29,11 @@ def pythons():
 
 
 def each():
-    """The versions for a test of every version: the oldest and the newest, or all if all cells are requested; CI adds a free-threaded one."""
-    found = pythons() if os.environ.get("CREMA_ALL_CELLS") else [pythons()[0], pythons()[-1]]
+    """The versions for a test of every version: the newest; in CI the oldest and a free-threaded one, too; all if all cells are requested."""
+    if os.environ.get("CREMA_ALL_CELLS"):
+        found = pythons()
+    else:
+        found = [pythons()[0], pythons()[-1]] if os.environ.get("CREMA_FURTHER_CELLS") else [pythons()[-1]]
     return found + debian_pythons.FREE_THREADED
 
 
