@@ -133,6 +133,7 @@ def test_agent_killed_while_tasks_run(new_cluster):
                     new = [jobs.unique("mortal") for _ in range(250)]
                     assert client.gather(client.map(lambda i: i + 1, range(250), key=new)) == list(range(1, 251))
                     keys += new
+                    time.sleep(0.3 if len(keys) >= 1500 else 0)  # half of the time tasks run, until the last agent is killed
         finally:
             enough.set()
             thread.join()

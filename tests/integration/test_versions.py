@@ -52,7 +52,7 @@ def versions_of(bin_dir):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name,how", cases())
+@pytest.mark.parametrize("name,how", list(cases()))
 def test_version(new_cluster, data, tmp_path, cell, name, how):
     bin_dir = venvs.environment(name)
     files = {"ttbar": data["zlib"], "wjets": data["lzma"]}
