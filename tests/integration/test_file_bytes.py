@@ -59,7 +59,7 @@ def check_baskets(cell, name, report, path):
         assert chunk["basket_bytes"] == sum(b[1] for b in baskets), chunk["columns"]
 
 
-@pytest.mark.parametrize("chunks", [1, 2, *(pytest.param(n, marks=pytest.mark.matrix) for n in (5, 10))])
+@pytest.mark.parametrize("chunks", [pytest.param(1, marks=pytest.mark.further), 2, *(pytest.param(n, marks=pytest.mark.matrix) for n in (5, 10))])
 def test_small_chunks_request_the_metadata_again(shared, cell, chunks):
     path, name = nano(), f"NanoAOD in {chunks} chunks"
     entries = Baskets(path).tree.num_entries

@@ -106,6 +106,7 @@ def test_wheel_of_this_machine(packer, new_cluster, data, tmp_path):
     check_installed(new_cluster(), bin_dir, data["zstd"])
 
 
+@pytest.mark.further
 def test_the_same_wheel_twice(packer, tmp_path):
     """Other folders, another umask, another order and another time give the same bytes."""
     code = "import os, sys; sys.path.insert(0, sys.argv[1]); import make_wheel as m; from pathlib import Path; os.umask(int(sys.argv[4], 8)); " \
