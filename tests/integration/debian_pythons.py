@@ -31,41 +31,52 @@ def unpack(version, place):
 
 def sources(version, place):
     """The newest sources of that Python that the mirror has, unpacked; None: it has none."""
-    for patch in PATCHES:
+    mirror = packages.mirror()
+    for patch in PATCHES if mirror else ():
         file = f"python{version}_{version}.{patch}.orig.tar.xz"
-        done = subprocess.run(["curl", "-sfL", "-o", place / file, f"{packages.mirror().rstrip('/')}/pool/main/p/python{version}/{file}"])
+        done = subprocess.run(["curl", "-sfL", "-o", place / file, f"{mirror.rstrip('/')}/pool/main/p/python{version}/{file}"])
         if done.returncode == 0:
             subprocess.run(["tar", "xf", file], cwd=place, check=True)
             return next(place.glob("Python-*"))
     return None
 
 
+def built(version, place):
+    """True if it was compiled and starts. What could not be compiled is not tried again: others wait for the first try."""
+    failed = PLACE / f"{version}.failed"
+    if failed.exists():
+        return False
+    try:
+        made = build(version, place)
+    except (OSError, subprocess.SubprocessError):
+        made = False
+    if not made:
+        failed.parent.mkdir(parents=True, exist_ok=True)
+        failed.touch()
+    return made
+
+
 def build(version, place):
     """True if it was compiled and starts."""
     (place / "usr").mkdir(parents=True)
-    tree = sources(version.rstrip("t"), place) if packages.mirror() else None
+    tree = sources(version.rstrip("t"), place)
     if not tree:
         return False
-    # Without what no test of ours imports; byte code is made when a module is imported, and not three times for all modules.
-    options = ["--disable-gil", "--disable-test-modules", "--without-ensurepip", "OPT=-DNDEBUG -O1", f"--prefix={place}/usr"]
-    for command in (["./configure", "-q", *options],
-                    ["make", "-s", f"-j{len(os.sched_getaffinity(0))}"], ["make", "-s", "install", "COMPILEALL_OPTS=-x ."]):
+    # -h: compileall prints its help. Byte code is made when a module is imported, and not three times for all modules.
+    for command in (["./configure", "-q", "--disable-gil", "--without-ensurepip", "OPT=-DNDEBUG -O1", f"--prefix={place}/usr"],
+                    ["make", "-s", f"-j{len(os.sched_getaffinity(0))}"], ["make", "-s", "install", "COMPILEALL_OPTS=-h"]):
         if subprocess.run(command, cwd=tree, capture_output=True).returncode:
             return False
-    shutil.copytree(tree / "Lib" / "test", place / "usr" / "lib" / f"python{version}" / "test")  # its suites, in Python
     shutil.rmtree(tree)
     return subprocess.run([place / "usr" / "bin" / f"python{version}", "-c", "import bz2, ctypes, lzma, sqlite3, ssl, venv, zlib"]).returncode == 0
 
 
 @functools.cache
 def interpreter(version):
-    """None if this machine cannot have it. What could not be compiled is not tried again."""
-    compiled = version in FREE_THREADED
-    if version not in VERSIONS + FREE_THREADED or (PLACE / f"{version}.failed").exists():
+    """None if this machine cannot have it."""
+    if version not in VERSIONS + FREE_THREADED:
         return None
-    place = packages.made_once(f"pythons/{version}", functools.partial(build if compiled else unpack, version))
-    if not place and compiled:
-        (PLACE / f"{version}.failed").touch()
+    place = packages.made_once(f"pythons/{version}", functools.partial(built if version in FREE_THREADED else unpack, version))
     return place and str(place / "usr" / "bin" / f"python{version}")
 
 
