@@ -48,10 +48,12 @@ asan-test: ## unit and shim tests with ASan and UBSan
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) $(ASAN_FLAVOUR) test
 
-# Not the shim's: it defines the same functions that the sanitizer interposes. Only programs that can start a thread: the others have no races.
-tsan-test: unit-programs ## unit tests with threads, with TSan, if the machine allows it
+# Not the shim's: it defines the same functions that the sanitizer interposes. Only programs with threads, locks or handlers of signals:
+# TSan finds nothing in the others.
+tsan-test: unit-programs ## unit tests with threads, locks or signals, with TSan, if the machine allows it
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
-	@threaded=$$(for each in $(UNIT_BIN:$(BUILD)/%=%); do ! nm -D $(BUILD)/$$each | grep -q ' U pthread_create' || echo build/tsan/$$each; done); \
+	@threaded=$$(for each in $(UNIT_BIN:$(BUILD)/%=%); do ! nm -D $(BUILD)/$$each | grep -Eq ' U (pthread_(create|mutex_lock)|sigaction|signal)(@|$$)' || echo build/tsan/$$each; done); \
+	  [ -n "$$threaded" ] || { echo "tsan-test: no program is found"; exit 1; }; \
 	  if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) $$threaded && tests/run-programs 1 . $$threaded; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
