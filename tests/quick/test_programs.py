@@ -1,5 +1,5 @@
-"""Twenty small programs whose lines and seconds are known (programs_job.py), on the oldest and the newest Python of this machine; CREMA_ALL_CELLS=1: on
-each."""
+"""Twenty small programs whose lines and seconds are known (programs_job.py), on this Python and the newest; in CI also on the oldest and a free-threaded one;
+CREMA_ALL_CELLS=1: on each."""
 
 import json
 
