@@ -1,4 +1,7 @@
-"""crema compare: real runs with 1, 2 and 4 workers and three chunk sizes, against the runs' own JSON."""
+"""crema compare: real runs with 1, 2 and 4 workers and three chunk sizes, against the runs' own JSON.
+
+tests/quick/test_comparison.py has the same tables for runs that are not real.
+"""
 
 import json
 import re
@@ -11,6 +14,8 @@ import cluster
 import jobs
 import pytest
 from distributed import Client
+
+pytestmark = pytest.mark.further
 
 
 class Runs:

@@ -87,7 +87,7 @@ def test_filling_histograms_is_the_users_work(lazy_run, data):
     assert steps["metrics"]["preprocessing_task_seconds"] >= cpu
 
 
-@pytest.mark.parametrize("equal", [pytest.param(False, marks=pytest.mark.matrix, id="alike"), pytest.param(True, id="equal_keys")])
+@pytest.mark.parametrize("equal", [pytest.param(False, marks=pytest.mark.matrix, id="alike"), pytest.param(True, marks=pytest.mark.further, id="equal_keys")])
 def test_each_graph_is_a_run(new_cluster, data, equal):
     """Two graphs and coffea's preprocessing: tasks, chunks, events and wall time against the workers' plugin and the client."""
     procs, printed = run_job(new_cluster, data, 2, **({"CREMA_TEST_EQUAL": "1"} if equal else {}))

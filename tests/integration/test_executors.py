@@ -124,6 +124,7 @@ def test_processes(place, plain, data, cell, method):
     assert len(workers) == len({pid for pid, _ in workers}) == len({worker for _, worker in workers})
 
 
+@pytest.mark.further
 def test_repeated_in_one_process(place, plain, data, cell):
     """A notebook's second run of the same analysis is a separate run, exact to the byte."""
     job = run(place, data, "iterative", "--repeat", "2", "--handler", "MemmapSource")

@@ -57,7 +57,7 @@ def options():
     return []
 
 
-@pytest.fixture(params=["", "valgrind"])
+@pytest.fixture(params=["", pytest.param("valgrind", marks=pytest.mark.further)])
 def collector(tmp_path, request, options):
     """Also under valgrind: with old agents and strangers, and at its end, it neither leaks nor makes invalid accesses."""
     (tmp_path / "token").write_bytes(TOKEN + b"\n")

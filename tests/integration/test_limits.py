@@ -295,7 +295,7 @@ def test_file_size_of_the_agent(place, tmp_path):
         assert len([t for t in jobs.tasks_of(found, "job") if t["counted"]]) == 51
 
 
-@pytest.mark.parametrize("option", ["--nofile=64", "--as=3000000000"])
+@pytest.mark.parametrize("option", ["--nofile=64", pytest.param("--as=3000000000", marks=pytest.mark.further)])
 def test_limits_that_leave_room(place, option):
     with place.worker(prefix=limits(option)) as worker:
         place.measured(worker)

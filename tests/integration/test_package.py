@@ -173,6 +173,7 @@ def deb(tmp_path_factory):
     return file, place / "tree"
 
 
+@pytest.mark.further
 def test_deb_runs(deb, new_cluster, data):
     _, tree = deb
     procs = new_cluster()

@@ -159,6 +159,7 @@ if os.environ.get("CREMA_ALL_CELLS"):
               *((version, {"PYTHON_JIT": "1"}) for version in debian_pythons.VERSIONS)]
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("version,env", CELLS)
 def test_same_numbers(cell, new_cluster, data, tmp_path, version, env):
     procs = new_cluster()

@@ -147,6 +147,7 @@ def test_finished_on_a_cluster_that_stays(start):
     assert job.process.poll() is None
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("patience", [min(PATIENCE_SECONDS, 4)])  # it uses a core until then
 def test_a_long_computation_is_no_stall(start, patience):
     job = start("compute")
