@@ -194,6 +194,9 @@ static const char *request_of(const struct page *page, const char *method, const
 	return request;
 }
 
+/* Turns of a loop: a limit for hangs, far beyond what a sanitizer on a busy machine needs. */
+#define PATIENCE 12000
+
 /* Returns the status code; the whole response is in page->answer. */
 static int page_receive(struct page *page, int fd)
 {
@@ -201,7 +204,7 @@ static int page_receive(struct page *page, int fd)
 	ssize_t n = -1;
 	int i;
 
-	for (i = 0; i < 600 && n; i++) {
+	for (i = 0; i < PATIENCE && n; i++) {
 		assert_int_equal(loop_turn(page->loop, 10), 0);
 		n = recv(fd, page->answer + used, sizeof(page->answer) - 1 - used, MSG_DONTWAIT);
 		used += n > 0 ? (size_t)n : 0;
@@ -278,7 +281,7 @@ static ssize_t drain(struct page *page, int fd, char *last, size_t size)
 	ssize_t n = -1, sum = 0;
 	size_t i;
 
-	for (i = 0; i < 20000 && n; i++) {
+	for (i = 0; i < 20 * PATIENCE && n; i++) {
 		assert_int_equal(loop_turn(page->loop, 1), 0);
 		n = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
 		if (n < 0 && errno != EAGAIN) {
@@ -465,7 +468,7 @@ static size_t ask_packed(struct page *page, const char *url)
 		 "Connection: close\r\n\r\n",
 		 url, page->address.port);
 	fd = page_send(page, request);
-	for (i = 0; i < 20000 && n; i++) {
+	for (i = 0; i < 20 * PATIENCE && n; i++) {
 		assert_int_equal(loop_turn(page->loop, 1), 0);
 		n = recv(fd, answer + used, sizeof(answer) - 1 - used, MSG_DONTWAIT);
 		used += n > 0 ? (size_t)n : 0;
@@ -631,7 +634,7 @@ static int open_page(struct page *page)
 	int i, fd = page_send(page, "GET /status.json HTTP/1.1\r\nHost: x\r\n\r\n");
 	ssize_t n = -1;
 
-	for (i = 0; i < 600 && n <= 0; i++) {
+	for (i = 0; i < PATIENCE && n <= 0; i++) {
 		assert_int_equal(loop_turn(page->loop, 10), 0);
 		n = recv(fd, page->answer, sizeof(page->answer) - 1, MSG_DONTWAIT);
 	}
