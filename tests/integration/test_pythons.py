@@ -152,9 +152,9 @@ def environment(version):
 
 
 CELLS = [(version, {}) for version in venvs.each()]
-if os.environ.get("CREMA_FURTHER_CELLS") and not os.environ.get("CREMA_ALL_CELLS"):
+if not os.environ.get("CREMA_ALL_CELLS"):
     CELLS += [("3.14", {})]  # what most new environments have
-if os.environ.get("CREMA_ALL_CELLS"):
+else:
     CELLS += [("3.12", {"PYTHONMALLOC": "debug"}), ("3.13", {"PYTHONDEVMODE": "1"}), ("3.15", {"PYTHONDEVMODE": "1", "PYTHON_JIT": "1"}),
               *((version, {"PYTHON_JIT": "1"}) for version in debian_pythons.VERSIONS)]
 

@@ -32,8 +32,10 @@ def each():
     """The versions for a test of every version: the newest; in CI the oldest and a free-threaded one, too; all if all cells are requested."""
     if os.environ.get("CREMA_ALL_CELLS"):
         found = pythons()
+    elif os.environ.get("CREMA_FURTHER_CELLS"):
+        found = [pythons()[0], pythons()[-1]]
     else:
-        found = [pythons()[0], pythons()[-1]] if os.environ.get("CREMA_FURTHER_CELLS") else [pythons()[-1]]
+        found = [pythons()[-1]]
     return found + debian_pythons.FREE_THREADED
 
 
