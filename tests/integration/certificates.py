@@ -11,12 +11,12 @@ def openssl(home, *words):
 
 
 def authority(home, name):
-    openssl(home, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+    openssl(home, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", f"/CN={name}",
             "-keyout", f"{name}.key", "-out", f"{name}.pem")
 
 
 def certificate(home, name, signed_by, days="30"):
-    openssl(home, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+    openssl(home, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
             "-out", f"{name}.csr")
     openssl(home, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signed_by}.pem", "-CAkey", f"{signed_by}.key",
             "-CAcreateserial", "-days", days, "-out", f"{name}.pem")

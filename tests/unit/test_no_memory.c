@@ -124,8 +124,16 @@ static void each_refused(const char *name, const struct report_request *req, uns
 	buf_release(&whole);
 }
 
+/* A part of each one's requests, another part of the next one's: most of what they ask for is the
+ * same. .ci/run takes more of them. */
+static unsigned long further(unsigned long step, unsigned long usual)
+{
+	return getenv("CREMA_FURTHER_CELLS") ? step : usual;
+}
+
 static void test_findings_are_whole_or_none(void **state)
 {
+	unsigned long step = further(1, 3);
 	struct buf frames = BUF_INIT;
 	struct fixture *fx;
 	size_t i;
@@ -138,7 +146,7 @@ static void test_findings_are_whole_or_none(void **state)
 		fx->file = &frames;
 		assert_true(findings_cases[i].make(fx, AT));
 		write_journal(&frames);
-		each_refused(findings_cases[i].id, &requests[0], 1, 1);
+		each_refused(findings_cases[i].id, &requests[0], 1 + i % step, step);
 		buf_clear(&frames);
 		fx_free(fx);
 	}
@@ -148,6 +156,7 @@ static void test_findings_are_whole_or_none(void **state)
 /* All cases in one journal: not a realistic run, but each kind of message. */
 static void test_outputs_are_whole_or_none(void **state)
 {
+	unsigned long step = further(2, REQUESTS - 1);
 	struct buf frames = BUF_INIT;
 	struct fixture *fx = fx_new();
 	size_t i;
@@ -158,7 +167,7 @@ static void test_outputs_are_whole_or_none(void **state)
 		assert_true(findings_cases[i].make(fx, AT));
 	write_journal(&frames);
 	for (i = 0; i < REQUESTS; i++)
-		each_refused("all", &requests[i], 1 + i % 2, 2); /* all of them read the same */
+		each_refused("all", &requests[i], 1 + i % step, step);
 	buf_release(&frames);
 	fx_free(fx);
 }
