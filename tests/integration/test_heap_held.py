@@ -23,7 +23,7 @@ def report_of(procs, client, name, seconds):
 @pytest.fixture(scope="module")
 def found(tmp_path_factory, homes):
     made = {}
-    env = {**homes, "PYTHONPATH": f"{os.path.dirname(__file__)}:{homes['PYTHONPATH']}"}
+    env = {**homes, "CREMA_HEAP": "on", "PYTHONPATH": f"{os.path.dirname(__file__)}:{homes['PYTHONPATH']}"}
     with cluster.Cluster(tmp_path_factory.mktemp("held"), env) as procs:
         with jobs.measured(procs) as client:
             client.submit(heap_jobs.fragments, BLOCK, BLOCKS, pure=False).result()
