@@ -17,14 +17,16 @@ USES_SHARED = re.compile(r"^def \w+\([^)]*\b(?:shared|demo)\b", re.MULTILINE)
 USES_DEMO = re.compile(r"^def \w+\([^)]*\bdemo\b", re.MULTILINE)
 OF_FORMATS = {"test_parquet", "test_rntuple", "test_ways_to_read", "test_tree_reads", "test_sources", "test_codecs"}
 
-# Half a minute or more of waiting and computing, the longest first. It determines only the order: a file may be missing
-# here. Some install packages in the first run: dask_awkward, roastcoffea, pythons.
-LONGEST = [FORMATS, READS, DEMO, "test_cause_first", "test_run_state", "test_wall", "test_dask_awkward", "test_tutorial", "test_limits",
-           "test_roastcoffea", "test_package", "test_executors", "test_findings", "test_http", "test_compare", "test_threads",
-           "test_big_runs", "test_many_runs_parquet", "test_right_run", "test_notebook", "test_recipes", "test_kill_all", "test_several_collectors",
-           "test_collector_life", "test_xrootd", "test_network", "test_heap_held", "test_kill", "test_page",
-           "test_lines", "test_wait_stacks", "test_holder", "test_casa", "test_one_page", "test_hangs", "test_progress", "test_agent_strangers", "test_bad_input", "test_pythons", "test_swarm",
-           "test_calibrate", "test_retain", "test_heap", "test_scripts", "test_silent", "test_suites", "test_sections", "test_tls"]
+# A quarter of a minute or more, the longest first, but what mostly waits (test_http, test_run_line, test_wall ...) beside what mostly
+# computes: otherwise the first half of a run has more work than the cores can do, and the second leaves a third of them idle. It
+# determines only the order: a file may be missing here. Some install packages in the first run: dask_awkward, roastcoffea, pythons.
+LONGEST = [FORMATS, READS, DEMO, "test_cause_first", "test_run_state", "test_http", "test_run_line", "test_findings", "test_wall", "test_dask_awkward",
+           "test_limits", "test_threads", "test_roastcoffea", "test_package", "test_tutorial", "test_one_page", "test_kill_all", "test_xrootd",
+           "test_right_run", "test_network", "test_compare", "test_collector_life", "test_heap_held", "test_executors", "test_several_collectors",
+           "test_wait_stacks", "test_kill", "test_page", "test_agent_strangers", "test_calibrate", "test_retain", "test_big_runs", "test_lines",
+           "test_many_runs_parquet", "test_notebook", "test_recipes", "test_progress", "test_long_journals", "test_swarm", "test_scripts", "test_heap",
+           "test_holder", "test_casa", "test_hangs", "test_bad_input", "test_pythons", "test_silent", "test_suites", "test_sections", "test_tls",
+           "test_live", "test_code_names", "test_timeline", "test_programs", "test_libraries", "test_page_charts", "test_to_parquet", "test_top"]
 
 # Last of its cluster's: it adds escaped names to all later samples of its workers, which makes reports slower to read.
 LAST = {"test_export_bad"}
