@@ -1,9 +1,12 @@
 """Runner calls with their own record of what they were: the tasks that they submitted, when Dask ran them, chunks and events.
 
-    python right_run.py SCHEDULER USER CALLS FILE...     prints a JSON list, one object for each call
+    python right_run.py CALLS SCHEDULER FILE [SCHEDULER FILE ...]     prints a JSON list for each scheduler: one object for each call
+
+Each scheduler and file is a user with a process of its own, forked once coffea has been imported.
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -150,12 +153,31 @@ def open_client(address):
     return client
 
 
-def main(address, user, calls, *files):
+def use(address, file, user, calls):
     client = open_client(address)
     watched = Watched(client)
-    found = [watched.call(files, Count(f"{user} {uuid.uuid4()}" if user == "each" else user)) for _ in range(int(calls))]
-    print(json.dumps(settle(client, found)))
+    found = [watched.call([file], Count(user)) for _ in range(calls)]
+    settled = settle(client, found)
     client.close()
+    return settled
+
+
+def main(calls, *users):
+    children = []
+    for user, (address, file) in enumerate(zip(users[::2], users[1::2])):
+        read, write = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.write(write, json.dumps(use(address, file, str(user), int(calls))).encode())
+            os._exit(0)
+        os.close(write)
+        children.append((pid, read))
+    told = []
+    for pid, read in children:
+        with open(read) as pipe:
+            told.append(json.load(pipe))
+        assert os.waitpid(pid, 0)[1] == 0
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -73,15 +73,15 @@ def test_agent_stands_still(new_cluster):
         cluster.wait_until(procs.agents, "the agent")
         with Stopper(procs, all_of_them=False) as stopper:
             first, = stopper.stopped
-            keys = run_many(client, "still", 1500)
+            keys = run_many(client, "still", 500)
             cluster.wait_until(lambda: set(procs.agents()) - {first}, "another agent", 60)
         cluster.wait_until(lambda: first not in procs.agents(), "the first agent to leave", 60)
-        found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "still")) >= 1500)
+        found = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "still")) >= 500)
     once_each(found, "still", keys)
 
 
 def test_table_of_tasks_is_full(new_cluster, tmp_path):
-    """The agent is frozen during 4,000 tasks, more than the table holds, and no other can be started:
+    """The agent is frozen during 3,000 tasks, more than the table holds, and no other can be started:
     tasks beyond the table's size are refused and counted, those in the table arrive when the agent continues, and the
     sums are exact."""
     procs = new_cluster()
@@ -91,22 +91,22 @@ def test_table_of_tasks_is_full(new_cluster, tmp_path):
         jobs.submit(procs, client, "first", abs, 1)
         os.unlink(agent)
         with Stopper(procs, all_of_them=True):
-            keys = run_many(client, "full", 4000)
-        found = jobs.settled(procs, lambda r: jobs.tasks_of(r, "full") and r["workers"][0]["tasks_done"] == 4001)
+            keys = run_many(client, "full", 3000)
+        found = jobs.settled(procs, lambda r: jobs.tasks_of(r, "full") and r["workers"][0]["tasks_done"] == 3001)
         # The refused tasks leave nothing behind: later tasks are complete again.
-        later = run_many(client, "later", 300)
-        after = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "later")) >= 300)
+        later = run_many(client, "later", 100)
+        after = jobs.settled(procs, lambda r: len(jobs.tasks_of(r, "later")) >= 100)
     worker, = found["workers"]
     tasks = jobs.tasks_of(found, "full")
     assert len({t["key"] for t in tasks}) == len(tasks)
     assert {t["key"] for t in tasks} < set(keys)
     assert len(tasks) > 2300
-    assert worker["tasks_started"] == worker["tasks_done"] == 4001
-    assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 4000 - len(tasks) > 0
+    assert worker["tasks_started"] == worker["tasks_done"] == 3001
+    assert worker["tasks_refused"] == found["completeness"]["tasks_refused"] == 3000 - len(tasks) > 0
     assert all(t["counted"] for t in tasks)
     assert sorted(t["key"] for t in jobs.tasks_of(after, "later")) == later
     # The sums include the refused ones, too.
-    assert worker["tasks"]["cpu_seconds"] > jobs.total(tasks, "cpu_seconds") * 4000 / len(tasks) / 2
+    assert worker["tasks"]["cpu_seconds"] > jobs.total(tasks, "cpu_seconds") * 3000 / len(tasks) / 2
     assert worker["tasks"]["cpu_seconds"] + worker["unattributed"]["cpu_seconds"] + worker["unseen"]["cpu_seconds"] == \
         pytest.approx(worker["rusage"]["cpu_seconds"], abs=1e-6)
 
@@ -130,10 +130,10 @@ def test_agent_killed_while_tasks_run(new_cluster):
         try:
             with span("mortal"):
                 while (len(killed) < times or len(keys) < 1500) and len(keys) < 20_000:
-                    new = [jobs.unique("mortal") for _ in range(250)]
-                    assert client.gather(client.map(lambda i: i + 1, range(250), key=new)) == list(range(1, 251))
+                    n, pause = (250, 0) if len(keys) < 1500 else (25, 0.02)  # a task runs until the last agent is killed
+                    new = [jobs.unique("mortal") for _ in range(n)]
+                    assert client.gather(client.map(lambda i, pause=pause: time.sleep(pause) or i + 1, range(n), key=new)) == list(range(1, n + 1))
                     keys += new
-                    time.sleep(0.3 if len(keys) >= 1500 else 0)  # half of the time tasks run, until the last agent is killed
         finally:
             enough.set()
             thread.join()

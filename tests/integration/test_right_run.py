@@ -114,10 +114,10 @@ def check(procs, calls, since, kind="coffea", slack_seconds=0):
 def test_four_users_on_two_clusters(two, files):
     """Four processes at once, two on each scheduler, each with five Runner calls."""
     since = time.time()
-    users = [(each, subprocess.Popen([sys.executable, HERE / "right_run.py", each.address, str(i), "5", files[i]],
-                                     env=each.env, stdout=subprocess.PIPE, text=True))
-             for i, each in enumerate((*two, *two))]
-    calls = [(each, json.loads(p.communicate(timeout=200)[0])) for each, p in users]
+    users = [word for each, file in zip((*two, *two), files) for word in (each.address, file)]
+    done = subprocess.run([sys.executable, HERE / "right_run.py", "5", *users], env=two[0].env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    calls = list(zip((*two, *two), json.loads(done.stdout)))
     assert [len(c) for _, c in calls] == [5] * 4
     pairs = check(two[0], [c for _, found in calls for c in found], since)
     for each, found in calls:
