@@ -49,14 +49,14 @@ def make(maker, directory, *args):
 
 @pytest.fixture(scope="module")
 def journal(maker, tmp_path_factory):
-    return make(maker, tmp_path_factory.mktemp("big") / "journal", 50_000, 10)
+    return make(maker, tmp_path_factory.mktemp("big") / "journal", 25_000, 10)
 
 
-PART = 8 * MIB + 500 * MIB // 20  # a twentieth of what 1,000,000 tasks may take, plus the libraries' own
+PART = 8 * MIB + 500 * MIB // 40  # a fortieth of what 1,000,000 tasks may take, plus the libraries' own
 
 
 def test_text_in_bounded_memory(journal):
-    check_text(report(journal, PART, "--full"), 50_000)
+    check_text(report(journal, PART, "--full"), 25_000)
 
 
 def test_too_little_memory_is_said(journal):
@@ -70,11 +70,11 @@ def test_json_in_bounded_memory(journal):
     text = report(journal, PART, "--json", "-")
     assert len(text) > 4 * PART
     found = json.loads(text)
-    assert len(found["tasks"]) == 50_050 and sum(t["counted"] for t in found["tasks"]) == 50_000
+    assert len(found["tasks"]) == 25_025 and sum(t["counted"] for t in found["tasks"]) == 25_000
     read = sum(t["read_bytes"] for t in found["tasks"])
     assert read == sum(w["tasks"]["read_bytes"] for w in found["workers"])
     assert read == sum(found["timeline"]["layers"]["read_bytes"])
-    assert found["metrics"]["total_events"] == 50_000 * 50_000
+    assert found["metrics"]["total_events"] == 25_000 * 50_000
 
 
 def test_many_runs_are_listed(maker, tmp_path):
@@ -88,38 +88,41 @@ def test_many_runs_are_listed(maker, tmp_path):
 
 @pytest.fixture(scope="module")
 def many(maker, tmp_path_factory):
-    """Twenty runs, five times as much as fits in PART."""
-    return make(maker, tmp_path_factory.mktemp("many") / "journal", 100_000, 5, 20)
+    """Twenty runs that do not fit in FEW, a few of them do."""
+    return make(maker, tmp_path_factory.mktemp("many") / "journal", 60_000, 5, 20)
+
+
+FEW = 16 * MIB
 
 
 def test_the_list_takes_the_memory_of_a_few_runs(many):
     """The limit is effective: the whole journal does not fit."""
-    listed = json.loads(report(many, PART, "--list", "--json", "-", "--read-whole", "8M"))["runs"]
-    assert [r["num_tasks"] for r in listed] == [5000] * 20 and [r["num_attempts"] for r in listed] == [5005] * 20
-    assert [r["total_events"] for r in listed] == [5000 * 50_000] * 20
+    listed = json.loads(report(many, FEW, "--list", "--json", "-", "--read-whole", "8M"))["runs"]
+    assert [r["num_tasks"] for r in listed] == [3000] * 20 and [r["num_attempts"] for r in listed] == [3003] * 20
+    assert [r["total_events"] for r in listed] == [3000 * 50_000] * 20
     with pytest.raises(AssertionError, match="cannot allocate memory"):
-        report(many, PART, "--list")
+        report(many, FEW, "--list")
 
 
 def test_one_run_of_many_in_its_own_memory(many):
     """The journal is twenty times as large."""
     journal = many
-    listed = json.loads(report(journal, 4 * PART, "--list", "--json", "-"))["runs"]
+    listed = json.loads(report(journal, 4 * FEW, "--list", "--json", "-"))["runs"]
     for run in (listed[-1]["run"], listed[7]["run"]):
-        found = json.loads(report(journal, PART, "--run", run, "--read-whole", "1", "--json", "-"))
-        assert found["run"] == run and found["metrics"]["num_tasks"] == 5000
-        assert sum(t["counted"] for t in found["tasks"]) == 5000
+        found = json.loads(report(journal, FEW, "--run", run, "--read-whole", "1", "--json", "-"))
+        assert found["run"] == run and found["metrics"]["num_tasks"] == 3000
+        assert sum(t["counted"] for t in found["tasks"]) == 3000
     with pytest.raises(AssertionError, match="cannot allocate memory"):
-        report(journal, PART, "--json", "-")
+        report(journal, FEW, "--json", "-")
 
 
 def test_two_runs_of_many_are_compared_in_their_own_memory(many):
     """The limit is effective: the whole journal does not fit."""
     names = "00000000-0000-4000-8000-000000000003", "last"
-    found = json.loads(crema("compare", many, PART, "--json", "-", "--read-whole", "1", *names))["runs"]
-    assert [(r["num_chunks"], r["total_events"]) for r in found] == [(5000, 5000 * 50_000)] * 2 and found[0]["run"] < found[1]["run"]
+    found = json.loads(crema("compare", many, FEW, "--json", "-", "--read-whole", "1", *names))["runs"]
+    assert [(r["num_chunks"], r["total_events"]) for r in found] == [(3000, 3000 * 50_000)] * 2 and found[0]["run"] < found[1]["run"]
     with pytest.raises(AssertionError, match="cannot allocate memory"):
-        crema("compare", many, PART, *names)
+        crema("compare", many, FEW, *names)
 
 
 def test_old_runs_go_in_the_memory_of_one(maker, tmp_path):

@@ -14,7 +14,7 @@ import swarms
 from stores import Store
 
 MIB = 1 << 20
-TASKS = 50_000
+TASKS = 25_000
 SLOW_READERS, SLOW_WRITERS, REPORT_READERS = 64, 400, 16
 CONNECTIONS = 80  # http.h
 HEAD = "GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n"
@@ -30,7 +30,7 @@ def maker():
 
 @pytest.fixture
 def procs(maker, new_cluster):
-    """A collector with a run of 50,000 tasks."""
+    """A collector with a run of 25,000 tasks."""
     made = new_cluster()
     (made.journal / "journal").mkdir(parents=True)
     subprocess.run([maker, made.journal / "journal", str(TASKS), "10", "1"], check=True)

@@ -188,7 +188,7 @@ def test_a_swarm_moves(tmp_path, certificates, homes, workers, with_tls):  # noq
     swarms.build()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    seconds, rate = (12, 10 * workers) if workers == 400 else (20, workers)
+    seconds, rate = (12, 5 * workers) if workers == 400 else (20, workers)
     env = {**homes, "DASK_CONFIG": str(certificates / "dask")} if with_tls else homes
     with Collectors(tmp_path, env, 4) as fronts, contextlib.ExitStack() as stack:
         page = stack.enter_context(fronts.page(tmp_path))
@@ -247,7 +247,7 @@ def test_prometheus_adds_them_up(tmp_path, homes):
             running = []
             for k, one in enumerate(fronts.each.values()):
                 (tmp_path / str(k)).mkdir()
-                running.append(swarms.Swarm(one, tmp_path / str(k), workers=20 + 10 * k, first=100 * k, rate=300, seconds=20, frame=10, starts=True))
+                running.append(swarms.Swarm(one, tmp_path / str(k), workers=20 + 10 * k, first=100 * k, rate=100, seconds=20, frame=10, starts=True))
             cluster.wait_until(lambda: prometheus.value(queries["workers"]) == 50, "all workers to be seen", 60)
             for swarm in running:
                 sent.update({name: n for name, n in swarm.result().items() if isinstance(n, int)})

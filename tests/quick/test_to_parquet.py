@@ -203,11 +203,11 @@ MEMORY = "import sys, crema\nrun = crema.load(dir=sys.argv[1])\nif sys.argv[3:]:
 
 def test_a_large_run_is_written_in_little_memory(runs, tmp_path):
     """The limit is effective: the same run's JSON does not fit."""
-    subprocess.run([MAKER, tmp_path / "journal", "60000", "10"], check=True, capture_output=True)
-    command = ["prlimit", f"--data={600 << 20}", sys.executable, "-c", MEMORY, tmp_path / "journal", tmp_path / "set"]
+    subprocess.run([MAKER, tmp_path / "journal", "40000", "10"], check=True, capture_output=True)
+    command = ["prlimit", f"--data={550 << 20}", sys.executable, "-c", MEMORY, tmp_path / "journal", tmp_path / "set"]
     env = {**os.environ, "PYTHONPATH": str(test_reports.ROOT / "python"), "CREMA_PROGRAM": str(test_reports.ROOT / "build" / "crema")}
     done = subprocess.run(command, env=env, capture_output=True, text=True)
-    assert done.stdout == "60060\n", done.stderr
+    assert done.stdout == "40040\n", done.stderr
     assert "MemoryError" in subprocess.run([*command, "json"], env=env, capture_output=True, text=True).stderr
 
 
