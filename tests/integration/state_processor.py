@@ -19,7 +19,7 @@ class Steady(ProcessorABC):
     """Takes the same time for each chunk, whatever the machine's other load."""
 
     def process(self, events):
-        time.sleep(0.4)
+        time.sleep(0.8)
         return {"n": len(events)}
 
     def postprocess(self, accumulator):

@@ -14,7 +14,7 @@ import pytest
 import state_processor
 from distributed import Client
 
-CHUNK = 2_000
+CHUNK = 4_000
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ ACTIVITIES = {"serialize": "serialization_time_seconds", "deserialize": "deseria
 
 
 def test_serialization_of_transfers(new_cluster, monkeypatch):
-    def make(_):
-        return [{"a": j, "b": str(j)} for j in range(20_000)]
+    def make(_, n):
+        return [{"a": j, "b": str(j)} for j in range(n)]
 
     def join(*lists):
         return sum(map(len, lists))
@@ -36,17 +36,17 @@ def test_serialization_of_transfers(new_cluster, monkeypatch):
         client.wait_for_workers(2)
         one, two = client.scheduler_info()["workers"]
 
-        def send():
-            parts = [client.submit(make, i, workers=[one], pure=False) for i in range(3)]
-            assert client.submit(join, *parts, workers=[two], pure=False).result() == 60_000
+        def send(n):
+            parts = [client.submit(make, i, n, workers=[one], pure=False) for i in range(3)]
+            assert client.submit(join, *parts, workers=[two], pure=False).result() == 3 * n
 
-        send()  # what the workers did before the block does not belong to the run; a probe comes in between
+        send(5000)  # what the workers did before the block does not belong to the run; a probe comes in between
         jobs.settled(procs, lambda r: len(r["tasks"]) >= 4)
         before = client.run(told)
         with crema.measure(client, dir=procs.journal) as m:
             after = before
-            while done(before, after) < 2:  # the finding starts at 1 s, however fast the machine is
-                send()
+            while done(before, after) < 1.5:  # the finding starts at 1 s, however fast the machine is
+                send(10_000)
                 after = client.run(told)
         found = m.get_metrics()
         for activity, metric in ACTIVITIES.items():

@@ -159,7 +159,7 @@ def test_computing_is_told_from_waiting(run):
 def test_a_loop_over_generators_has_its_stack(version, tmp_path):
     """A suspended generator does not lead to another frame."""
     program = HERE / "generators_job.py"
-    job(tmp_path, python_of(version), 3, program)
+    job(tmp_path, python_of(version), 1.5, program)
     stacks = json.loads(report(tmp_path, "--json", "-"))["stacks"]
     of_job = sum(row["samples"] for row in stacks["lines"] if row["file"] == str(program))
     assert of_job >= 0.95 * stacks["own"]["samples"] >= 45, (stacks["lines"], stacks["torn_samples"])
@@ -214,7 +214,7 @@ def test_off(tmp_path):
 
 
 def test_names_are_hidden(tmp_path):
-    job(tmp_path, CREMA_REDACT_KEYS="on")
+    job(tmp_path, unit=0.1, CREMA_REDACT_KEYS="on")
     text = report(tmp_path, "--json", "-")
     assert str(JOB) not in text
     lines = [row for row in json.loads(text)["stacks"]["lines"] if row["file"]]
