@@ -16,6 +16,10 @@ def count_jets(events):
             "muon_pt": float(ak.sum(events.Muon.pt[events.Muon.pt > 10]))}
 
 
+def count_muons(events):
+    return {"events": len(events), "muon_pt": float(ak.sum(events.Muon.pt))}
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.further if "v15" in name else []) for name in CHUNKS])
 def test_real_file(shared, name):
     if "CREMA_TEST_DATA" not in os.environ:
