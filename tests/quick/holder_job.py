@@ -55,6 +55,7 @@ def needy():
 worker = small_worker.Worker()
 worker.start_unsafe()
 time.sleep(0.5)  # its agent reads this process in that time
+worker.run("settle-0", lambda: [sum(range(20_000)) for _ in range(1000)])  # samples after a pause are far apart
 needing = [threading.Thread(target=worker.run, args=(f"needy-{i}", needy)) for i in range(2)]
 for thread in needing:
     thread.start()

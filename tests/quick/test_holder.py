@@ -16,7 +16,7 @@ WITH_GIL = [version for version in test_lines.VERSIONS if version not in test_li
 @pytest.fixture(scope="module", params=WITH_GIL if os.environ.get("CREMA_ALL_CELLS") else ["own", "3.13"])
 def run(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("holder")
-    spent = test_lines.job(folder, test_lines.python_of(request.param), unit=0.25, program=JOB)
+    spent = test_lines.job(folder, test_lines.python_of(request.param), unit=0.3, program=JOB)
     made = json.loads(test_lines.report(folder, "--json", "-"))
     return {"spent": {LINES[name]: seconds for name, seconds in spent.items()}, "made": made, "stacks": made["stacks"]}
 
