@@ -96,16 +96,17 @@ def settled(procs, enough, run=None, seconds=60, directory=None, totals=True):
     def read():
         return procs.report_json(run or newest(procs, directory), directory)
 
-    limit = time.monotonic() + seconds
+    first = time.monotonic()
     report = None
-    while (began := time.monotonic()) < limit:
+    while (began := time.monotonic()) < first + seconds:
         try:
             report = read()
         except cluster.StepFailed:
             report = None
         if report is not None and finished(report) and enough(report):
             return with_totals(lambda: procs.report_json(report["run"], directory), report) if totals else report
-        time.sleep(max(0.2, time.monotonic() - began))  # leave half of a busy machine's time to others
+        now = time.monotonic()
+        time.sleep(max(0.2, now - began, min(0.5, (now - first) / 8)))  # leave half of a busy machine's time to others
     return report if report is not None else read()
 
 

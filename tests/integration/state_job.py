@@ -160,7 +160,8 @@ def main(mode, folder, *files):
 
     if mode == "nothing":
         return
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit="1000MB") as cluster:
+    workers = 1 if mode in ("coffea", "fail", "raise", "cancel") else 2
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, memory_limit="1000MB") as cluster:
         with Client(cluster) as client:
             say(folder, ready=True)
             try:

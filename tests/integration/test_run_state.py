@@ -38,19 +38,19 @@ class Job:
         from cluster import StepFailed
 
         try:
-            return self.procs.report_json(jobs.newest(self.procs))
+            return self.procs.report_json()
         except StepFailed:
             return None
 
     def until(self, holds, seconds=120):
         """The report once holds(it) is true; after `seconds` the latest one."""
-        limit = time.monotonic() + seconds
-        report = None
-        while time.monotonic() < limit:
+        begun, waited, report = time.monotonic(), 0, None
+        while waited < seconds:
             report = self.report()
             if report and holds(report):
                 return report
-            time.sleep(0.5)
+            time.sleep(min(1, max(0.5, waited / 8)))
+            waited = time.monotonic() - begun
         return report
 
     def state(self, wanted, seconds=120):
@@ -132,7 +132,7 @@ def test_running_then_finished(start):
     job = start("nap", env={"STATE_LATE": "0.5"})
     job.until(lambda r: done(r, 5))
     report = job.state("running", 20)
-    assert job.live()["state"]["state"] == "running"
+    job.until_live("running", 8)
     assert report["state"]["running"] >= 1 or report["state"]["ready"] >= 1
     assert job.process.wait(120) == 0, job.text()
     report = job.state("finished")
