@@ -4,6 +4,9 @@ import socket
 import ssl
 import subprocess
 
+EC = ("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")  # made in a hundredth of the time
+RSA = ("rsa:2048",)
+
 
 def openssl(home, *words):
     done = subprocess.run(["openssl", *map(str, words)], cwd=home, capture_output=True, text=True)
@@ -11,12 +14,12 @@ def openssl(home, *words):
 
 
 def authority(home, name):
-    openssl(home, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+    openssl(home, "req", "-x509", "-newkey", *EC, "-nodes", "-days", "30", "-subj", f"/CN={name}",
             "-keyout", f"{name}.key", "-out", f"{name}.pem")
 
 
-def certificate(home, name, signed_by, days="30"):
-    openssl(home, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
+def certificate(home, name, signed_by, days="30", key=EC):
+    openssl(home, "req", "-newkey", *key, "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key",
             "-out", f"{name}.csr")
     openssl(home, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{signed_by}.pem", "-CAkey", f"{signed_by}.key",
             "-CAcreateserial", "-days", days, "-out", f"{name}.pem")

@@ -11,7 +11,7 @@ import cluster
 import jobs
 import pytest
 import yaml
-from certificates import authority, certificate, spoken_to
+from certificates import RSA, authority, certificate, spoken_to
 from distributed import Client
 from distributed.security import Security
 
@@ -24,7 +24,7 @@ def certificates(tmp_path_factory):
     home = tmp_path_factory.mktemp("certificates")
     authority(home, "ca")
     authority(home, "other")
-    certificate(home, "scheduler", "ca")
+    certificate(home, "scheduler", "ca", key=RSA)
     certificate(home, "worker", "ca")
     certificate(home, "stranger", "other")
     certificate(home, "late", "ca", days="-1")
