@@ -10,6 +10,7 @@ from pathlib import Path
 
 import cluster
 import pytest
+from conftest import QUICK_START
 
 DEMO = [sys.executable, cluster.ROOT / "scripts" / "run_demo.py"]
 
@@ -24,7 +25,7 @@ def of_this_demo(process, mark):
 def start(tmp_path, homes, *args):
     mark = f"TEST_MARK={tmp_path}"
     env = {**os.environ, **homes, "TMPDIR": str(tmp_path), "TEST_MARK": str(tmp_path)}
-    env.pop("PYTHONPATH")
+    env["PYTHONPATH"] = os.pathsep.join(str(cluster.ROOT / folder) for folder in QUICK_START)
     process = cluster.Process("demo", [*DEMO, *args], tmp_path / "demo.log", env)
     return process, mark
 
