@@ -5,7 +5,6 @@ import lzma
 import multiprocessing.pool
 import os
 import socket
-import threading
 import time
 import zlib
 
@@ -23,14 +22,6 @@ def compute(seconds):
     data, end = bytes(1 << 20), cpu() + seconds
     while cpu() < end:
         hashlib.sha256(data)
-
-
-def loop(steps):
-    """Python code of that many steps."""
-    n = 0
-    for i in range(steps):
-        n += i & 3
-    return n
 
 
 class Base(processor.ProcessorABC):
@@ -103,7 +94,7 @@ class PythonLoop(Base):
             return {"px": float((met * np.cos(phi)).sum())}
         px = 0.0
         for i in range(len(met)):
-            for k in range(3000):
+            for k in range(2000):
                 px += float(met[i]) * k if k else 0.0
         return {"px": px}
 
@@ -185,7 +176,7 @@ class Fails(Sum):
         self.folder = folder
 
     def process(self, events):
-        compute(0.3)
+        compute(0.1)
         m = events.metadata
         marker = os.path.join(self.folder, f"{os.path.basename(m['filename'])}-{m['entrystart']}")
         if self.folder and not os.path.exists(marker):
@@ -210,19 +201,6 @@ def spin_threads(seconds, threads):
     """Starts threads, as numpy and other libraries do."""
     with multiprocessing.pool.ThreadPool(threads) as pool:
         pool.map(compute, [seconds / threads] * threads)
-
-
-_lock = threading.Lock()
-
-
-def hold_lock(seconds, lock=True):
-    """Holds a lock around code that only waits."""
-    if not lock:
-        return time.sleep(seconds)
-    import cause_jobs
-
-    with cause_jobs._lock:
-        time.sleep(seconds)
 
 
 def small_reads(path, calls, size):

@@ -127,7 +127,7 @@ def entries(path, first, last, all_of_them):
     """A range of events; uproot.iterate() has no entry_start, so it reads all entries and the others are discarded."""
     import uproot
 
-    columns, total, at = ["GenPart_pt", "GenPart_eta", "GenPart_phi"], 0.0, 0
+    columns, total, at = ["GenPart_pt", "GenPart_eta"], 0.0, 0
     if not all_of_them:
         with uproot.open(path) as file:
             return len(file["Events"].arrays(columns, entry_start=first, entry_stop=last, library="np")["GenPart_pt"])

@@ -1,5 +1,6 @@
-"""What test_findings.py runs on workers: each function causes one finding."""
+"""What test_findings.py runs on workers, and some of test_cause_first.py, without coffea: each function causes one finding."""
 
+import contextlib
 import hashlib
 import importlib
 import os
@@ -23,6 +24,14 @@ def spin(seconds):
     return n
 
 
+def loop(steps):
+    """Python code of that many steps."""
+    n = 0
+    for i in range(steps):
+        n += i & 3
+    return n
+
+
 def rest(seconds):
     time.sleep(seconds)
 
@@ -38,6 +47,15 @@ def wait_for_a_lock(seconds):
     lock = threading.Lock()
     lock.acquire()
     return lock.acquire(timeout=seconds)
+
+
+shared_lock = threading.Lock()
+
+
+def hold_lock(seconds, lock=True):
+    """Holds a lock around code that only waits."""
+    with shared_lock if lock else contextlib.nullcontext():
+        time.sleep(seconds)
 
 
 def ask(address, seconds):
@@ -200,9 +218,10 @@ def ignore(_):
 
 
 def unpack(directory):
-    """Runs in the scheduler, too, which pickles it again."""
-    sys.path.insert(0, directory)
-    importlib.import_module("needed_to_unpack")
+    """Runs in the scheduler, too, which pickles it again: it does not import."""
+    if "CREMA_COLLECTOR" in os.environ:
+        sys.path.insert(0, directory)
+        importlib.import_module("needed_to_unpack")
     return NeedsModule(directory)
 
 
@@ -264,12 +283,11 @@ def native_spin():
 
 
 def beside_a_native_thread(seconds):
-    """Computes as long as a thread that the library does not know to be of this task."""
+    """Waits for a thread that computes, and that the library does not know to be of this task."""
     import ctypes
 
     libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
     libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(native["spins"].address), ctypes.c_void_p(int(seconds * native["rate"])))
-    spin(seconds)
     libc.pthread_join(thread, None)
 
 

@@ -87,8 +87,9 @@ RUNS = {
 CAUSES = {"chunk_overhead", "reread_in_task", "not_by_coffea", "wide_read", "chunk_baggage", "small_writes", "slow_worker", "stalled", "interrupted",
           "large_arguments", "large_results", "gc_pauses", "hot_line", "preload_columns", "unused_columns", "client_part", "allocator_holds",
           "name_lookup"}
-# Runs of the second cluster and of separate processes: some of them need more than a second each.
-LONG = {"stopped", "direct", "remote", "remote_whole", "beside", "queue", "late", "fill", "leak", "spill", "awkward",
+# Runs of two more clusters. LONG ones, some of them in separate processes, need more than a second each.
+FRESH = {"fresh", "worn", "spill", "leak"}
+LONG = {"stopped", "direct", "remote", "remote_whole", "beside", "late", "fill", "awkward",
         "processes", "forked", "silent", "child"}
 
 
@@ -114,8 +115,8 @@ class Made:
         return futures
 
     def coffea(self, name, files, instance, **options):
-        run_coffea(self.client, files, instance, **options)
-        self.reports[name] = jobs.settled(self.procs, lambda r: r["chunks"] and jobs.finished(r))
+        with span(name) as self.spans[name]:
+            run_coffea(self.client, files, instance, **options)
 
     def read(self):
         jobs.settled(self.procs, lambda r: True, run=list(self.spans.values())[-1])
@@ -181,7 +182,7 @@ def tasks(made, directory):
     made.run("tiny", work.nothing, 1, count=300)
     with span("uneven") as made.spans["uneven"]:
         client, where = made.client, {"pure": False, "workers": ["worker-0"]}
-        client.gather([client.submit(work.rest, seconds, key=jobs.unique("uneven"), pure=False) for seconds in 12 * [0.02]])
+        client.gather(client.map(work.rest, 12 * [0.05], key=[jobs.unique("uneven") for _ in range(12)], pure=False))  # on all threads at once
         client.gather([client.submit(work.rest, seconds, key=jobs.unique("uneven"), **where) for seconds in (1.8, 4.1)])
 
 
@@ -220,7 +221,7 @@ def pair(tmp_path_factory, homes, disk, data, server):
             files_and_servers(made, server, path, other.server_address)
             tasks(made, directory)
             made.coffea("small_chunks", small(data), findings_processors.Light(), chunksize=12_000)
-            said = evidence(finding(made.reports["small_chunks"], "metadata_reread"))
+            said = evidence(finding(jobs.settled(procs, lambda r: True, made.spans["small_chunks"], totals=False), "metadata_reread"))
             made.coffea("advised", small(data), findings_processors.Light(), chunksize=int(said["chunksize"]))
             made.coffea("clumsy", {"slow": data["zlib"], "fast": data["lz4"], "third": data["zstd"]},
                         findings_processors.Clumsy(), chunksize=5000, maxchunks=1)
@@ -250,10 +251,7 @@ def alone(made, server, path):
     made.run("beside", work.rest, 0.1)
     made.run("stopped", work.stop_for, 1.6)
     made.run("direct", work.read_around_the_cache, path, 2.0)
-    made.run("queue", work.spin, 0.4, count=12)
     wait(made.submit("awkward", work.make_awkward, 1.3, count=3))
-    wait(made.submit("spill", work.hold, 60_000_000, count=9))
-    made.run("leak", work.leak, 15_000_000, count=12)
     (resident,) = client.run(work.resident).values()
     made.run("fill", work.fill, int(0.86 * MEMORY - resident), 1.6)
 
@@ -309,12 +307,13 @@ def long_runs(tmp_path_factory, homes, disk, data, server):
 
 @pytest.fixture(scope="module")
 def fresh_runs(tmp_path_factory, homes):
-    """A worker's first task, and that of the next run: the CPU outside tasks is the same, but belongs only to the first run."""
+    """A worker's first task, and that of the next run: the CPU outside tasks is the same, but belongs only to the first run. Then
+    results and objects that stay in memory."""
     directory = tmp_path_factory.mktemp("findings-fresh")
     with cluster.Cluster(directory / "fresh", homes) as procs:
         procs.start_collector()
         procs.start_scheduler()
-        procs.start_worker()
+        procs.start_worker(env={"DASK_DISTRIBUTED__WORKER__MEMORY__TARGET": "0.2"}, args=["--memory-limit", str(MEMORY)])
         with Client(procs.address) as client:
             client.wait_for_workers(1, timeout=120)
             made = Made(procs, client)
@@ -322,6 +321,8 @@ def fresh_runs(tmp_path_factory, homes):
             made.read()
             made.run("worn", work.spin, 0.1)
             reports = {"fresh": made.reports["fresh"]}
+            wait(made.submit("spill", work.hold, 60_000_000, count=4))
+            made.run("leak", work.leak, 15_000_000, count=12)
             made.read()
     return {**made.reports, **reports}
 
@@ -329,7 +330,7 @@ def fresh_runs(tmp_path_factory, homes):
 @pytest.fixture
 def report_of(request):
     def get(name):
-        if name in ("fresh", "worn"):
+        if name in FRESH:
             return request.getfixturevalue("fresh_runs")[name]
         return request.getfixturevalue("long_runs")[name] if name in LONG else request.getfixturevalue("pair").reports[name]
 
@@ -425,9 +426,9 @@ def test_a_call_site_has_its_line(pair):
     assert (evidence(found)["line"], evidence(found)["line_file"]) == (name, work.__file__)
 
 
-def test_growth_names_the_line_that_keeps_it(long_runs):
+def test_growth_names_the_line_that_keeps_it(fresh_runs):
     """All 12 results of os.urandom(15,000,000) stay in a list; the spilled run before has objects as large, which are released."""
-    report = long_runs["leak"]
+    report = fresh_runs["leak"]
     found = finding(report, "memory_growth")
     said, size, header = evidence(found), 15_000_000, sys.getsizeof(b"")
     name = line_of(work.leak, "os.urandom(")
@@ -435,7 +436,7 @@ def test_growth_names_the_line_that_keeps_it(long_runs):
     assert size * 12 <= said["kept_line_bytes"] <= (size + header + 4096) * 12
     assert said["kept_bytes_per_task"] == said["kept_line_bytes"] / 12
     assert f"; 15.00 MB stay with each task of 'leak': '{name}'" in found["sentence"] and name in found["advice"]
-    other = finding(long_runs["spill"], "memory_growth")
+    other = finding(fresh_runs["spill"], "memory_growth")
     assert other is None or "kept_line" not in evidence(other)
 
 
