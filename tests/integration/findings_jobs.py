@@ -118,11 +118,11 @@ def unpack_two(seconds):
     """Two codecs, so that the cost of the slow one can be computed from the speed of the other."""
     import lzma
 
-    raw = os.urandom(1_000_000)
+    raw = os.urandom(250_000).hex().encode()  # of random bytes both only make copies
     fast = zlib.compress(raw, 1)
-    for _ in range(20):
+    for _ in range(40):
         zlib.decompress(fast)
-    data, end = lzma.compress(raw + raw), cpu() + seconds
+    data, end = lzma.compress(raw, preset=0), cpu() + seconds
     while cpu() < end:
         lzma.decompress(data)
 
