@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/sweep.h"
@@ -14,6 +15,7 @@
 #include "common/log.h"
 #include "common/procfs.h"
 #include "ticks.h"
+#include "wire.h"
 
 volatile int agent_stopping;
 
@@ -222,6 +224,15 @@ static bool was_finished(const struct agent *a, uint64_t mono_ns)
 	return a->finished_ns && mono_ns > a->finished_ns;
 }
 
+static void keep_all(struct agent *a, uint64_t mono_ns)
+{
+	if (outbox_spill(&a->outbox) || !was_finished(a, mono_ns) || !a->has_link ||
+	    uplink_fd(&a->uplink) >= 0 || !a->uplink.trouble[0])
+		return;
+	outbox_sync(&a->outbox);
+	prctl(PR_SET_NAME, CREMA_AGENT_WAITS);
+}
+
 static void send_all(struct agent *a, uint64_t mono_ns)
 {
 	bool away = !a->has_link || !uplink_is_ready(&a->uplink);
@@ -239,7 +250,7 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 	if (a->outbox.is_destination || !a->has_link || a->adopted ||
 	    (away && (was_finished(a, mono_ns) || mono_ns - a->ready_ns > AGENT_AWAY_NS)) ||
 	    a->outbox.memory > OUTBOX_MEMORY || outbox_age(&a->outbox, mono_ns) > AGENT_SLOW_NS)
-		outbox_spill(&a->outbox);
+		keep_all(a, mono_ns);
 }
 
 /* Time to exit: all records are safe, nothing will take them, or the wait was long enough. */

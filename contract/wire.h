@@ -52,6 +52,10 @@
 #define CREMA_WIRE_OLDEST 1u
 #define CREMA_FILE_FORMAT 1u
 
+/* An agent's own name (comm) once its worker has ended and all its records are in a file: it only
+ * waits for a collector that cannot be reached, and `crema run` does not wait for it. */
+#define CREMA_AGENT_WAITS "crema-agent-end"
+
 #define CREMA_PROTOCOL 2u	 /* of connections: their messages and protection */
 #define CREMA_PROTOCOL_OLDEST 1u /* a collector accepts it only by option */
 

@@ -19,6 +19,7 @@
 #include "collector/preload/preload.h"
 #include "common/clock.h"
 #include "common/procfs.h"
+#include "wire.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 #define LOOK_MS 20 /* at the agents that are left */
@@ -175,6 +176,14 @@ static uint64_t number_of(const char *word)
 	return word ? strtoull(word, NULL, 10) : 0;
 }
 
+static bool has_kept_all(pid_t pid)
+{
+	char name[32];
+
+	return procfs_slurp(name, sizeof(name), "/proc/%d/comm", (int)pid) > 0 &&
+	       !strcmp(name, CREMA_AGENT_WAITS "\n");
+}
+
 /* An agent below us that has only its last records left to send: a worker that the command left
  * behind goes on without us. */
 static bool is_ending_agent(pid_t pid)
@@ -183,7 +192,8 @@ static bool is_ending_agent(pid_t pid)
 	struct process p;
 	bool ending;
 
-	if (procfs_stat(pid, 0, &st) || st.ppid != getpid() || process_read(&p, pid))
+	if (procfs_stat(pid, 0, &st) || st.ppid != getpid() || has_kept_all(pid) ||
+	    process_read(&p, pid))
 		return false;
 	ending = process_is_agent(&p) &&
 		 procfs_ended((int)number_of(process_option(&p, "--pid")),

@@ -69,7 +69,7 @@ def preloads(tmp_path_factory, homes, disk):
         procs.start_scheduler()
         for library, found in names.items():
             for order, preload in found.items():
-                env = {"LD_PRELOAD": preload, "WRAPPING_OUT": str(home / f"{library}_{order}")}
+                env = {"CREMA_HEAP": "on", "LD_PRELOAD": preload, "WRAPPING_OUT": str(home / f"{library}_{order}")}
                 if library == "xrootd":
                     env["LD_LIBRARY_PATH"] = str(libraries)
                 kept[library, order] = procs.start_worker(env=env, args=("--no-nanny",))

@@ -194,6 +194,16 @@ def test_waits_for_the_last_records(new_cluster, tmp_path):
     assert [t["status"] for t in found["tasks"]] == ["ok"] and all(w["goodbye"] for w in found["workers"])
 
 
+def test_nobody_is_waited_for_without_a_collector(tmp_path):
+    """The agents wait half a minute for one; their records are in files by then."""
+    script = SCRIPT.replace("sys.exit(3)", "open('ended', 'x')")
+    done = subprocess.run([CREMA, "run", "--", sys.executable, "-c", script, "1"], env=environment(tmp_path), capture_output=True, text=True,
+                          cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=180)
+    assert time.time() - (tmp_path / "ended").stat().st_mtime < 6 and re.search(LINE, done.stderr)[1] == "7", done.stderr
+    found = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(tmp_path), capture_output=True, text=True, check=True).stdout)
+    assert len(found["tasks"]) == 7 and [w["goodbye"]["how"] for w in found["workers"]] == ["exit"]
+
+
 def test_first_process_of_a_container(tmp_path):
     """Orphans, as agents are, become its children; a worker in that place is not measured, and the kernel kills all others when it ends."""
     own = host.namespaces("--pid", "--fork", "--mount-proc", "--kill-child")
