@@ -175,6 +175,7 @@ static void finish(struct agent *a, uint64_t mono_ns, uint64_t boot_ns)
 	a->ended = true;
 	a->finished_ns = mono_ns;
 	a->leave_ns = mono_ns + AGENT_LINGER_NS;
+	a->uplink.retry_ns = 0; /* whatever the last attempt was */
 	/* If we saw it alive, it lived until now; otherwise another agent left the last time it was
 	 * seen. */
 	if (a->drain.last_mono) {
@@ -224,13 +225,16 @@ static bool was_finished(const struct agent *a, uint64_t mono_ns)
 	return a->finished_ns && mono_ns > a->finished_ns;
 }
 
+/* Its name tells `crema run` when all is kept, and there never was a collector: the last attempt to
+ * find one was after the worker's end. */
 static void keep_all(struct agent *a, uint64_t mono_ns)
 {
-	if (outbox_spill(&a->outbox) || !was_finished(a, mono_ns) || !a->has_link ||
-	    uplink_fd(&a->uplink) >= 0 || !a->uplink.trouble[0])
+	if (outbox_spill(&a->outbox) || !was_finished(a, mono_ns) || !a->has_link || a->was_ready ||
+	    uplink_fd(&a->uplink) >= 0 || a->uplink.since_ns < a->finished_ns)
 		return;
 	outbox_sync(&a->outbox);
-	prctl(PR_SET_NAME, CREMA_AGENT_WAITS);
+	if (!a->outbox.file_dirty)
+		prctl(PR_SET_NAME, CREMA_AGENT_WAITS);
 }
 
 static void send_all(struct agent *a, uint64_t mono_ns)
@@ -239,6 +243,10 @@ static void send_all(struct agent *a, uint64_t mono_ns)
 
 	if (!away || !a->ready_ns)
 		a->ready_ns = mono_ns;
+	if (!away && !a->was_ready) {
+		a->was_ready = true;
+		prctl(PR_SET_NAME, CREMA_AGENT_NAME);
+	}
 	if (a->has_link && a->hello_sent) {
 		uplink_run(&a->uplink, mono_ns);
 		log_trouble(a);

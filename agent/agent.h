@@ -47,6 +47,7 @@ struct agent {
 	bool ended;				/* the worker has */
 	bool adopted;				/* another agent took our place */
 	bool has_link;				/* TCP; else dir: or spool only */
+	bool was_ready;				/* a collector answered once */
 	bool has_verdicts;			/* the collector's, or it has none */
 	uint64_t began_ns, second_ns, ready_ns; /* CLOCK_MONOTONIC */
 	uint64_t finished_ns;			/* its goodbye was sent; 0: not yet */

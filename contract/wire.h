@@ -52,8 +52,9 @@
 #define CREMA_WIRE_OLDEST 1u
 #define CREMA_FILE_FORMAT 1u
 
-/* An agent's own name (comm) once its worker has ended and all its records are in a file: it only
- * waits for a collector that cannot be reached, and `crema run` does not wait for it. */
+/* An agent's own name (comm), and while its worker has ended, all its records are in a file and it
+ * has never reached a collector: `crema run` does not wait for it. */
+#define CREMA_AGENT_NAME "crema-agent"
 #define CREMA_AGENT_WAITS "crema-agent-end"
 
 #define CREMA_PROTOCOL 2u	 /* of connections: their messages and protection */

@@ -166,7 +166,7 @@ def agents_of(target):
     """Agents that send to this collector. They left their worker's group, so they must be searched for."""
     found = []
     for pid, name, fields in stats():
-        words = strings_of(pid, "cmdline") if name == b"crema-agent" and fields[0] != "Z" else []
+        words = strings_of(pid, "cmdline") if name.startswith(b"crema-agent") and fields[0] != "Z" else []
         if words and os.path.basename(words[0]) == "crema-agent" and target in words:
             found.append(pid)
     return found

@@ -11,8 +11,8 @@
  * it once, and if this process is killed, so is the command. Batch systems and containers kill all
  * that is left as soon as their first process ends, so this one ends last: it adopts the agents,
  * which left the command's group, and waits for those whose worker has ended, RUN_AGENTS_MS at
- * most, but not once an agent's records are all in a file and its collector cannot be reached.
- *Another signal ends that wait.
+ * most, but not once an agent's records are all in a file and it never reached a collector.
+ * Another signal ends that wait.
  *
  * One thread. Afterwards the process has to exit with run_child_end().
  */

@@ -14,6 +14,7 @@
 #include "common/dirs.h"
 #include "common/procfs.h"
 #include "common/view.h"
+#include "wire.h"
 
 #define LIBRARY "/libcrema.so"
 
@@ -183,7 +184,7 @@ static bool runs_dask_worker(const struct process *p)
 /* An agent outlives its worker, and has the worker's shared memory mapped. */
 bool process_is_agent(const struct process *p)
 {
-	return !strcmp(dirs_base(process_word(p, 0), ""), "crema-agent");
+	return !strcmp(dirs_base(process_word(p, 0), ""), CREMA_AGENT_NAME);
 }
 
 /*

@@ -46,7 +46,7 @@ PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WO
                                                            "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
                                                            "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
                                                            "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s"}
-# Two thirds of what an idle worker's agent uses. .ci/run has them everywhere; here test_heap_held.py and tests/quick/test_heap.py.
+# Two thirds of what an idle worker's agent uses. .ci/run has them everywhere; otherwise only tests about them.
 NO_HEAPS = {} if {"CREMA_ALL_CELLS", "CREMA_FURTHER_CELLS"} & set(os.environ) else {"CREMA_HEAP": "off"}
 # Python programs below the tests start with less CPU: quick_start/sitecustomize.py.
 QUICK_START = [] if os.environ.get("CREMA_ALL_CELLS") else ["tests/integration/quick_start"]

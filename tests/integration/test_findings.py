@@ -221,7 +221,7 @@ def pair(tmp_path_factory, homes, disk, data, server):
             files_and_servers(made, server, path, other.server_address)
             tasks(made, directory)
             made.coffea("small_chunks", small(data), findings_processors.Light(), chunksize=12_000)
-            said = evidence(finding(jobs.settled(procs, lambda r: True, made.spans["small_chunks"], totals=False), "metadata_reread"))
+            said = evidence(finding(jobs.settled(procs, lambda r: r["chunks"], made.spans["small_chunks"]), "metadata_reread"))
             made.coffea("advised", small(data), findings_processors.Light(), chunksize=int(said["chunksize"]))
             made.coffea("clumsy", {"slow": data["zlib"], "fast": data["lz4"], "third": data["zstd"]},
                         findings_processors.Clumsy(), chunksize=5000, maxchunks=1)

@@ -66,7 +66,7 @@ def test_sigkill_at_random_instants(new_cluster, data, serial):
     procs, rng, killed, rounds, files = new_cluster(), random.Random(3), [], 0, [data[codec] for codec in CODECS]
     assert jobs.output_of(serial, data.values()) == serial["output"]
     with jobs.measured(procs, 2, scheduler=PATIENT) as client, Client(procs.address) as killer:
-        while len(killed) < KILLS and rounds < KILLS:
+        while len(killed) < KILLS and rounds < 3 * KILLS:
             rounds += 1
             stop = threading.Event()
             thread = threading.Thread(target=kill_at_random, args=(killer, stop, rng, killed, KILLS))

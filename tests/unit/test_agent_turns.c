@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -16,6 +18,7 @@
 #include "common/procfs.h"
 #include "common/clock.h"
 #include "common/framefile.h"
+#include "wire.h"
 
 struct turns {
 	struct agent agent;
@@ -67,6 +70,7 @@ static int begin(void **state)
 {
 	struct turns *s = calloc(1, sizeof(*s));
 
+	prctl(PR_SET_NAME, CREMA_AGENT_NAME);
 	assert_non_null(s);
 	snprintf(s->dir, sizeof(s->dir), "/tmp/crema-test-XXXXXX");
 	assert_non_null(mkdtemp(s->dir));
@@ -236,6 +240,14 @@ static unsigned int files_in(const char *dir)
 
 /* The worker's end: its last totals and a goodbye, written to disk at once if there is no
  * collector; then half a minute to wait for one. */
+static bool tells_that_it_waits(void)
+{
+	char name[16] = "";
+
+	prctl(PR_GET_NAME, name);
+	return !strcmp(name, CREMA_AGENT_WAITS);
+}
+
 static void test_the_end(void **state)
 {
 	struct turns *s = *state;
@@ -260,11 +272,58 @@ static void test_the_end(void **state)
 	assert_int_equal(s->seen.r[0].wall_ns, SECOND / 4 + 5); /* it was seen alive before */
 	assert_int_equal(s->seen.r[0].stop_boot_ns, s->boot);
 	assert_int_equal(files_in(s->spool), 0);
+	assert_false(tells_that_it_waits());
 	assert_true(turn(s, 1));
 	assert_int_equal(files_in(s->spool), 1);
+	assert_true(tells_that_it_waits());
 	assert_true(turn(s, AGENT_LINGER_NS - 2));
 	assert_false(turn(s, 1));
 	assert_int_equal(files_in(s->spool), 1);
+}
+
+/* It tells that it only waits when all is in a file, and it has looked for a collector since the
+ * worker's end and never reached one. */
+static void test_what_its_name_tells(void **state)
+{
+	struct turns *s = *state;
+	struct uplink *link = &s->agent.uplink;
+	int ends[2];
+	char first;
+
+	put_facts(s, "{}");
+	attach(s, NOBODY);
+	turn(s, 0);
+	end_worker(s);
+	assert_true(near_turn(s, SECOND / 4));
+	first = s->agent.outbox.dir[0];
+	s->agent.outbox.dir[0] = '\0';
+	assert_true(turn(s, 1));
+	assert_false(tells_that_it_waits());
+	s->agent.outbox.dir[0] = first;
+	s->agent.was_ready = true;
+	assert_true(turn(s, 1));
+	assert_int_equal(files_in(s->spool), 1);
+	assert_false(tells_that_it_waits());
+	s->agent.was_ready = false;
+	link->retry_ns = UINT64_MAX;
+	link->since_ns = s->agent.finished_ns - 1;
+	assert_true(turn(s, 1));
+	assert_false(tells_that_it_waits());
+	link->since_ns = s->agent.finished_ns;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+	link->stream.fd = ends[0];
+	link->state = UPLINK_CHALLENGED; /* connected, but it does not answer */
+	assert_true(turn(s, 1));
+	assert_false(tells_that_it_waits());
+	close(ends[0]);
+	close(ends[1]);
+	link->stream.fd = -1;
+	link->state = UPLINK_OFF;
+	assert_true(turn(s, 1));
+	assert_true(tells_that_it_waits());
+	link->state = UPLINK_READY;
+	turn(s, 1);
+	assert_false(tells_that_it_waits());
 }
 
 /* What does not fit into a full spool is counted in the last totals, including the last records. */
@@ -546,6 +605,7 @@ int main(void)
 		T(test_hello),
 		T(test_hello_with_facts),
 		T(test_the_end),
+		T(test_what_its_name_tells),
 		T(test_the_end_of_a_full_spool),
 		T(test_the_last_hello),
 		T(test_stopping),
