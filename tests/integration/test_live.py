@@ -75,7 +75,7 @@ def site(tmp_path_factory, homes, data):
                 procs.killed = kill_one(client, procs)
                 run.result(timeout=300)
                 client.wait_for_workers(2, timeout=120)
-                jobs.run_coffea(client, files[:1])
+                jobs.run_coffea(client, files)
                 procs.running = cluster.wait_until(lambda: busy(procs), "numbers of the run")
                 procs.running_metrics = metrics(procs)
             procs.stop_workers()
@@ -194,7 +194,7 @@ def test_the_last_finished_run_is_there_as_gauges(site):
 
     text = cluster.wait_until(gauges, "the last run's gauges")
     assert "crema_run_" not in site.empty
-    assert sample(text, "crema_run_total_events") == str(last["metrics"]["total_events"]) == "200000"
+    assert sample(text, "crema_run_total_events") == str(last["metrics"]["total_events"]) == "400000"
     assert sample(text, "crema_run_read_bytes") == str(last["metrics"]["read_bytes"])
     assert float(sample(text, "crema_run_wall_time_seconds")) == pytest.approx(last["metrics"]["wall_time"])
 
