@@ -13,6 +13,12 @@ def openssl(home, *words):
     assert done.returncode == 0, done.stderr
 
 
+def self_signed(home):
+    """key.pem, and cert.pem for 127.0.0.1."""
+    openssl(home, "req", "-x509", "-newkey", *EC, "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+            "-keyout", "key.pem", "-out", "cert.pem")
+
+
 def authority(home, name):
     openssl(home, "req", "-x509", "-newkey", *EC, "-nodes", "-days", "30", "-subj", f"/CN={name}",
             "-keyout", f"{name}.key", "-out", f"{name}.pem")

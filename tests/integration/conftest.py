@@ -19,6 +19,7 @@ for folder in ("scripts", "examples", "tests/truth", "python"):
     sys.path.insert(0, str(ROOT / folder))
 
 gc.disable()  # what is imported lives as long as the tests
+import cells
 import cloudpickle
 import cluster
 import cold
@@ -47,7 +48,7 @@ PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WO
                                                            "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
                                                            "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s"}
 # Two thirds of what an idle worker's agent uses. .ci/run has them everywhere; otherwise only tests about them.
-NO_HEAPS = {} if {"CREMA_ALL_CELLS", "CREMA_FURTHER_CELLS"} & set(os.environ) else {"CREMA_HEAP": "off"}
+NO_HEAPS = {} if cells.FURTHER else {"CREMA_HEAP": "off"}
 # Python programs below the tests start with less CPU: quick_start/sitecustomize.py.
 QUICK_START = [] if os.environ.get("CREMA_ALL_CELLS") else ["tests/integration/quick_start"]
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"

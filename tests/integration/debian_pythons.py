@@ -14,11 +14,12 @@ import shutil
 import subprocess
 import sys
 
+import cells
 import packages
 
 PLACE = packages.BUILD / "pythons"
 VERSIONS = ["3.14", "3.15"]  # Debian packages the test suites of these, too
-FREE_THREADED = ["3.14t"] if {"CREMA_FURTHER_CELLS", "CREMA_ALL_CELLS"} & set(os.environ) else []
+FREE_THREADED = ["3.14t"] if cells.FURTHER else []
 PATCHES = range(20, -1, -1)  # a mirror keeps the sources of few of these
 
 

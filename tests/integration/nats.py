@@ -11,7 +11,7 @@ import cluster
 
 
 class Server:
-    """login: "user:password" or a token; tls: with the certificate of nginx.make_certificate() in the directory."""
+    """login: "user:password" or a token; tls: with the certificate of certificates.self_signed() in the directory."""
 
     def __init__(self, directory, login=None, tls=False):
         self.directory, self.port, self.login, self.tls = directory, cluster.free_port(), login, tls

@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import certificates
 import cluster
 import packages
 
@@ -53,13 +54,6 @@ def program():
     return found or packages.unpacked("nginx", "nginx") / "usr/sbin/nginx"
 
 
-def make_certificate(home):
-    """key.pem, and a self-signed cert.pem for 127.0.0.1."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30", "-subj", "/CN=127.0.0.1",
-                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", home / "key.pem", "-out", home / "cert.pem"],
-                   check=True, capture_output=True)
-
-
 def served_files(home, sizes, root_file):
     """A folder with random files of these sizes, {name: bytes}, and nano.root."""
     files = home / "files"
@@ -102,7 +96,7 @@ class Nginx(Server):
         text = ""
         if tls:
             self.tls_port, self.h2_port = cluster.free_port(), cluster.free_port()
-            make_certificate(self.home)
+            certificates.self_signed(self.home)
             text = TLS.format(home=self.home, tls_port=self.tls_port, h2_port=self.h2_port)
         config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, rate=rate, tls=text))
         self.serve(config)

@@ -6,7 +6,7 @@ Each scheduler and file is a user with a process of its own, forked once coffea 
 """
 
 import json
-import os
+import multiprocessing
 import sys
 import threading
 import time
@@ -162,21 +162,9 @@ def use(address, file, user, calls):
 
 
 def main(calls, *users):
-    children = []
-    for user, (address, file) in enumerate(zip(users[::2], users[1::2])):
-        read, write = os.pipe()
-        pid = os.fork()
-        if not pid:
-            os.write(write, json.dumps(use(address, file, str(user), int(calls))).encode())
-            os._exit(0)
-        os.close(write)
-        children.append((pid, read))
-    told = []
-    for pid, read in children:
-        with open(read) as pipe:
-            told.append(json.load(pipe))
-        assert os.waitpid(pid, 0)[1] == 0
-    print(json.dumps(told))
+    work = [(address, file, str(user), int(calls)) for user, (address, file) in enumerate(zip(users[::2], users[1::2]))]
+    with multiprocessing.get_context("fork").Pool(len(work), maxtasksperchild=1) as pool:
+        print(json.dumps(pool.starmap(use, work, chunksize=1)))
 
 
 if __name__ == "__main__":

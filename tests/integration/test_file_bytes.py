@@ -4,6 +4,7 @@ again, what came from the page cache, and the size of the baskets that uproot us
 import os
 from pathlib import Path
 
+import cells
 import cold
 import jobs
 import pytest
@@ -16,7 +17,7 @@ from test_real_nano import count_jets, count_muons
 BRANCHES = "fBasketBytes of the columns' baskets (uproot without crema)"
 PATTERN = "the reads' own offsets and results"
 # Each opens a tree of some 2,000 columns, which takes a third of the CPU with the second file.
-NANO, COUNT = ("nano_tt_v15.root", count_jets) if {"CREMA_FURTHER_CELLS", "CREMA_ALL_CELLS"} & set(os.environ) else ("nano_dy.root", count_muons)
+NANO, COUNT = ("nano_tt_v15.root", count_jets) if cells.FURTHER else ("nano_dy.root", count_muons)
 
 
 def nano():

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 
+import certificates
 import cluster
 import jobs
 import nats
@@ -121,9 +122,7 @@ def follow_once(directory, to, *args):
 @pytest.mark.parametrize("login", ["me:secret:1", "a-token-of-twenty-signs"])
 def test_login_over_tls(tmp_path, login):
     """To a server that takes nobody else, nothing unencrypted, and whose certificate is not everybody's."""
-    import nginx
-
-    nginx.make_certificate(tmp_path)
+    certificates.self_signed(tmp_path)
     target = cluster.BUILD / "tests" / "bench" / "make_journal"
     subprocess.run(["make", "-C", cluster.ROOT, "-s", f"BUILD={cluster.BUILD}", target], check=True, capture_output=True)
     (tmp_path / "data" / "journal").mkdir(parents=True)

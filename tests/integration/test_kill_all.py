@@ -8,13 +8,12 @@ import signal
 import threading
 import time
 
+import cells
 import cluster
 import jobs
 import pytest
 from distributed import span
 
-# Beside agents that are killed: thousands of short tasks in .ci/run, otherwise 1,500 and then one of 20 ms at a time.
-ALWAYS_MANY = bool({"CREMA_ALL_CELLS", "CREMA_FURTHER_CELLS"} & set(os.environ))
 PATIENT = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1000"}
 
 
@@ -132,11 +131,12 @@ def test_agent_killed_while_tasks_run(new_cluster):
         try:
             with span("mortal"):
                 while (len(killed) < times or len(keys) < 1500) and len(keys) < 20_000:
-                    n, pause = (250, 0) if ALWAYS_MANY or len(keys) < 1500 else (25, 0.02)
+                    # thousands of short tasks in .ci/run, otherwise 1,500 and then one of 20 ms at a time
+                    n, pause = (250, 0) if cells.FURTHER or len(keys) < 1500 else (25, 0.02)
                     new = [jobs.unique("mortal") for _ in range(n)]
                     assert client.gather(client.map(lambda i, pause=pause: time.sleep(pause) or i + 1, range(n), key=new)) == list(range(1, n + 1))
                     keys += new
-                    time.sleep(0.3 if ALWAYS_MANY and len(keys) >= 1500 else 0)
+                    time.sleep(0.3 if cells.FURTHER and len(keys) >= 1500 else 0)
         finally:
             enough.set()
             thread.join()

@@ -39,6 +39,10 @@ def run(home, *command, options=(), **env):
                           stdin=subprocess.DEVNULL, timeout=180)
 
 
+def reported(home):
+    return json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(home), capture_output=True, text=True, check=True).stdout)
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     place = tmp_path_factory.mktemp("home with a space")
@@ -52,7 +56,7 @@ def test_what_was_measured(home):
     found = re.search(LINE, first.stderr)
     assert found and first.stderr.endswith(found[0]), first.stderr
     assert (found[1], found[4]) == ("7", "") and 0 <= int(found[3]) <= 100
-    report = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(home), capture_output=True, text=True, check=True).stdout)
+    report = reported(home)
     assert found[2] and float(found[2].split()[0]) == pytest.approx(7 / report["metrics"]["wall_time"], rel=1e-3)
     # only its own tasks, though the first run's are in the same place
     second = run(home, sys.executable, home / "analysis.py", 2)
@@ -196,11 +200,9 @@ def test_waits_for_the_last_records(new_cluster, tmp_path):
 
 def test_nobody_is_waited_for_without_a_collector(tmp_path):
     """The agents wait half a minute for one; their records are in files by then."""
-    script = SCRIPT.replace("sys.exit(3)", "open('ended', 'x')")
-    done = subprocess.run([CREMA, "run", "--", sys.executable, "-c", script, "1"], env=environment(tmp_path), capture_output=True, text=True,
-                          cwd=tmp_path, stdin=subprocess.DEVNULL, timeout=180)
+    done = run(tmp_path, sys.executable, "-c", SCRIPT.replace("sys.exit(3)", "open(sys.argv[2], 'x')"), 1, tmp_path / "ended")
     assert time.time() - (tmp_path / "ended").stat().st_mtime < 6 and re.search(LINE, done.stderr)[1] == "7", done.stderr
-    found = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(tmp_path), capture_output=True, text=True, check=True).stdout)
+    found = reported(tmp_path)
     assert len(found["tasks"]) == 7 and [w["goodbye"]["how"] for w in found["workers"]] == ["exit"]
 
 
@@ -211,7 +213,7 @@ def test_first_process_of_a_container(tmp_path):
     done = subprocess.run([*own, CREMA, "run", "--", sys.executable, tmp_path / "analysis.py", "1"], env=environment(tmp_path), capture_output=True,
                           text=True, stdin=subprocess.DEVNULL, timeout=180)
     assert done.returncode == 3 and re.search(LINE, done.stderr)[1] == "7", done.stderr
-    found = json.loads(subprocess.run([CREMA, "report", "--json", "-"], env=environment(tmp_path), capture_output=True, text=True, check=True).stdout)
+    found = reported(tmp_path)
     assert [w["goodbye"]["how"] for w in found["workers"]] == ["exit"]
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import certificates
 import cluster
 import packages
 
@@ -32,11 +33,8 @@ SENT = re.compile(r"(?:sending|sendfile) (\d+) data bytes")
 def certificate(folder):
     """A self-made (key, certificate), in the home of a server that has not started yet."""
     folder.mkdir()
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
-                    "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
-                   check=True, capture_output=True)
-    return key, cert
+    certificates.self_signed(folder)
+    return folder / "key.pem", folder / "cert.pem"
 
 
 class XRootD:

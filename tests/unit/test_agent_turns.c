@@ -238,8 +238,6 @@ static unsigned int files_in(const char *dir)
 	return n > 0 ? (unsigned int)n : 0;
 }
 
-/* The worker's end: its last totals and a goodbye, written to disk at once if there is no
- * collector; then half a minute to wait for one. */
 static bool tells_that_it_waits(void)
 {
 	char name[16] = "";
@@ -248,6 +246,8 @@ static bool tells_that_it_waits(void)
 	return !strcmp(name, CREMA_AGENT_WAITS);
 }
 
+/* The worker's end: its last totals and a goodbye, written to disk at once if there is no
+ * collector; then half a minute to wait for one. */
 static void test_the_end(void **state)
 {
 	struct turns *s = *state;
