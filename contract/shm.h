@@ -100,8 +100,7 @@ struct crema_task {
 	uint64_t count_unknown; /* bit i: count[i] could not be measured */
 	uint64_t key_hash;
 	uint64_t consumes; /* the smallest key hash of what it depends on; 0: nothing */
-	uint64_t start_tsc, start_boot_ns, start_mono_ns;
-	uint64_t stop_tsc, stop_boot_ns, stop_mono_ns;
+	uint64_t start_boot_ns, start_mono_ns, stop_boot_ns, stop_mono_ns;
 	uint64_t rss_start_bytes, rss_stop_bytes, rss_peak_bytes;
 	int64_t entrystart, entrystop, events;
 	uint64_t coffea_bytesread;

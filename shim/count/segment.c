@@ -220,12 +220,14 @@ struct owner segment_begin(uint32_t owner, uint32_t is_pool)
 	return before;
 }
 
-void segment_end(struct owner before)
+uint64_t segment_end(struct owner before)
 {
 	struct crema_thread *t = thread_self();
 
-	if (t)
-		segment_switch(t, before.owner, before.is_pool);
+	if (!t)
+		return 0;
+	segment_switch(t, before.owner, before.is_pool);
+	return t->base_tick;
 }
 
 uint32_t segment_owner(void)

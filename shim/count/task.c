@@ -198,38 +198,46 @@ uint64_t tasks_begun(void)
 	return __atomic_load_n(&begun, __ATOMIC_ACQUIRE);
 }
 
-/* Its wall time starts with its segment, as its CPU time does. */
+/* Upper bound for reading two clocks without preemption, also where each is a system call. */
+#define EDGE_READING_NS 5000u
+
+/* Both clocks as they were at this tick. The counter is read first: an edge is never too early, and
+ * a task that has not ended while its start is read never ends before it. */
+static void edge_at(uint64_t tick, uint64_t *boot_ns, uint64_t *mono_ns)
+{
+	uint64_t began, since_ns;
+	int times = 0;
+
+	do {
+		began = ticks();
+		*boot_ns = clock_ns(CLOCK_BOOTTIME);
+		*mono_ns = clock_ns(CLOCK_MONOTONIC);
+	} while (unlikely(ticks_ns(ticks() - began) > EDGE_READING_NS) && ++times < 3);
+	since_ns = ticks_ns(began - (tick ? tick : began));
+	*boot_ns -= since_ns;
+	*mono_ns -= since_ns;
+}
+
 void task_running(uint32_t owner)
 {
 	struct crema_task *t = task_slot(owner);
 	struct crema_thread *self = thread_self();
-	uint64_t since_ns;
 
 	if (!t)
 		return;
-	t->start_boot_ns = clock_ns(CLOCK_BOOTTIME);
-	t->start_mono_ns = clock_ns(CLOCK_MONOTONIC);
-	t->start_tsc = ticks();
-	if (self && self->owner == owner) {
-		since_ns = ticks_ns(t->start_tsc - self->base_tick);
-		t->start_boot_ns -= since_ns;
-		t->start_mono_ns -= since_ns;
-		t->start_tsc = self->base_tick;
-	}
+	edge_at(self && self->owner == owner ? self->base_tick : 0, &t->start_boot_ns,
+		&t->start_mono_ns);
 	__atomic_store_n(&crema_shm->slot_word[owner - 1], CREMA_SLOT_RUNNING + CREMA_SLOT_REF,
 			 __ATOMIC_RELEASE);
 	__atomic_fetch_add(&begun, 1, __ATOMIC_RELEASE);
 }
 
-void task_stopped(uint32_t owner)
+void task_stopped(uint32_t owner, uint64_t tick)
 {
 	struct crema_task *t = task_slot(owner);
 
-	if (!t)
-		return;
-	t->stop_tsc = ticks();
-	t->stop_mono_ns = clock_ns(CLOCK_MONOTONIC);
-	t->stop_boot_ns = clock_ns(CLOCK_BOOTTIME);
+	if (t)
+		edge_at(tick, &t->stop_boot_ns, &t->stop_mono_ns);
 }
 
 void task_close(uint32_t owner, uint32_t status)

@@ -30,10 +30,13 @@ static inline int task_is_done(uint32_t owner)
 /* A fresh slot, all zero but attempt, tid and resident set; OWNER_REFUSED when the table is
  * full. */
 uint32_t task_open(void);
-/* Task start: writes what is known then and begins the segment; the agent may send it. */
+/* Its wall time starts with the thread's segment if that is the task's, as its CPU time does, and
+ * otherwise now. The agent may send the task from now on. */
 void task_running(uint32_t owner);
-/* Task end, before the segment ends. */
-void task_stopped(uint32_t owner);
+/* Its wall time ends at this tick, that of its segment's end (segment_end()); 0: now. Starts and
+ * ends are less than 5 us late, unless the thread lost its core three times while it read the
+ * clocks. */
+void task_stopped(uint32_t owner, uint64_t tick);
 /* The segment has been folded: the record is complete. */
 void task_close(uint32_t owner, uint32_t status);
 

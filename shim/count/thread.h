@@ -62,8 +62,9 @@ static inline void thread_show(struct crema_thread *t)
 
 /* Starts working for `owner`; returns the previous owner. */
 struct owner segment_begin(uint32_t owner, uint32_t is_pool);
-/* Ends that work and continues for `before`. */
-void segment_end(struct owner before);
+/* Ends that work and continues for `before`; returns the tick of that, 0 in a thread without a
+ * block. */
+uint64_t segment_end(struct owner before);
 /* The owner that this thread works for now (OWNER_NONE: none). */
 uint32_t segment_owner(void);
 /* Span (string id) of the task this thread works for. */

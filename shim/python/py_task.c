@@ -198,8 +198,7 @@ void execution_end(struct execution *x, uint32_t status)
 	py_error_save(&error);
 	patch_loaded();
 	section_leave(x->sections);
-	task_stopped(x->owner);
-	segment_end(before);
+	task_stopped(x->owner, segment_end(before));
 	notify_task_ends(x->owner, status);
 	pool_leave(x->token);
 	py_error_restore(&error);

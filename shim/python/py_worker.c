@@ -122,7 +122,7 @@ static PyObject *task_end(PyObject *self, PyObject *const *args, Py_ssize_t narg
 	owner = (uint32_t)PyLong_AsUnsignedLongLong(args[0]);
 	PyErr_Clear();
 	if (owner != OWNER_NONE) {
-		task_stopped(owner);
+		task_stopped(owner, 0);
 		if (nargs > 2)
 			set_wall(task_slot(owner), PyFloat_AsDouble(args[2]));
 		PyErr_Clear();

@@ -97,8 +97,7 @@ static void call_task(void)
 	struct owner before = segment_begin(owner, 0);
 
 	notify_task_begins(owner);
-	task_stopped(owner);
-	segment_end(before);
+	task_stopped(owner, segment_end(before));
 	notify_task_ends(owner, CREMA_STATUS_OK);
 	crema_shm->slot_word[owner - 1] = CREMA_SLOT_FREE;
 }
@@ -344,8 +343,7 @@ static void *four_threads(void *arg)
 
 	notify_task_begins(owner);
 	compare(arg, call_real_pread, call_pread, CALLS, 0.36, CLOCK_THREAD_CPUTIME_ID);
-	task_stopped(owner);
-	segment_end(before);
+	task_stopped(owner, segment_end(before));
 	notify_task_ends(owner, CREMA_STATUS_OK);
 	return NULL;
 }
@@ -412,8 +410,7 @@ int main(int argc, char **argv)
 	size = 1;
 	compare("thread of a task: start, one read, join", call_real_thread, call_thread, 100, 60,
 		CLOCK_PROCESS_CPUTIME_ID);
-	task_stopped(owner);
-	segment_end(before);
+	task_stopped(owner, segment_end(before));
 	notify_task_ends(owner, CREMA_STATUS_OK);
 	compare("task: slot, clocks and segment (without Python)", call_nothing, call_task, CALLS,
 		44, CLOCK_THREAD_CPUTIME_ID);

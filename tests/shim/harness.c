@@ -46,8 +46,7 @@ struct harness_task harness_begin(void)
 
 struct crema_task *harness_end(struct harness_task *h)
 {
-	task_stopped(h->owner);
-	segment_end(h->before);
+	task_stopped(h->owner, segment_end(h->before));
 	notify_task_ends(h->owner, CREMA_STATUS_OK);
 	return task_slot(h->owner);
 }

@@ -5,9 +5,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -238,6 +241,66 @@ static void edges_are_when_it_ran(void **state)
 	harness_free(&h);
 }
 
+static uint64_t boot_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Takes this core for a moment as often as it can, until its parent ends. */
+static pid_t intruder(void)
+{
+	struct timespec pause = {.tv_nsec = 1000};
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (;;)
+		nanosleep(&pause, NULL);
+}
+
+/* A thread that loses its core between two clocks still reports when its task ran: within the
+ * caller's own readings of the clock. */
+static void edges_are_true_on_a_core_that_others_take(void **state)
+{
+	enum { INTRUDERS = 3, TASKS = 20000, TOLERANCE_NS = 300 };
+	uint64_t early = 0, late = 0, reversed = 0, from, to;
+	pid_t child[INTRUDERS];
+	cpu_set_t one, all;
+	struct harness_task h;
+	struct crema_task *t;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(all), &all);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (int i = 0; i < INTRUDERS; i++)
+		child[i] = intruder();
+	for (int i = 0; i < TASKS; i++) {
+		from = boot_ns();
+		h = harness_begin();
+		t = harness_end(&h);
+		to = boot_ns();
+		early += t->start_boot_ns + TOLERANCE_NS < from;
+		late += t->stop_boot_ns > to + TOLERANCE_NS;
+		reversed += t->start_mono_ns > t->stop_mono_ns;
+		harness_free(&h);
+	}
+	for (int i = 0; i < INTRUDERS; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+	sched_setaffinity(0, sizeof(all), &all);
+	assert_int_equal(early, 0);
+	assert_int_equal(late, 0);
+	assert_int_equal(reversed, 0);
+}
+
 /* Attempts, and those of a thread, are numbered; started and done ones are counted. */
 static void tasks_are_numbered_and_counted(void **state)
 {
@@ -302,8 +365,7 @@ static void a_full_table_refuses_and_totals_stay_exact(void **state)
 	assert_int_equal(h.owner, OWNER_REFUSED);
 	assert_int_equal(write(pipe_fd[1], &c, 1), 1);
 	assert_int_equal(read(pipe_fd[0], &c, 1), 1);
-	task_stopped(h.owner);
-	segment_end(h.before);
+	task_stopped(h.owner, segment_end(h.before));
 	notify_task_ends(h.owner, CREMA_STATUS_OK);
 	assert_int_equal(crema_shm->totals.tasks_refused, refused + 1);
 	assert_int_equal(crema_shm->totals.tasks.count[CREMA_C_other_read_calls], calls + 1);
@@ -489,6 +551,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_kept_descriptor_may_be_taken),
 		cmocka_unit_test(a_forked_child_has_memory_of_its_own),
 		cmocka_unit_test(edges_are_when_it_ran),
+		cmocka_unit_test(edges_are_true_on_a_core_that_others_take),
 		cmocka_unit_test(tasks_are_numbered_and_counted),
 		cmocka_unit_test(references_keep_a_slot),
 		cmocka_unit_test(a_full_table_refuses_and_totals_stay_exact),
