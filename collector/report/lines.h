@@ -97,7 +97,8 @@ struct lines {
 		const char *state;
 		size_t workers;
 	} state[LINES_STATES];
-	size_t states, unknown; /* unknown: workers whose agents did not report it */
+	size_t states,
+		unknown; /* unknown: of workers whose agents did not report it, or without room */
 	/* Workers that recorded large allocations, and from which size on (the smallest). */
 	size_t large_workers;
 	uint64_t large_bytes;

@@ -287,7 +287,7 @@ static void test_what_its_name_tells(void **state)
 {
 	struct turns *s = *state;
 	struct uplink *link = &s->agent.uplink;
-	int ends[2];
+	int ends[2], file;
 	char first;
 
 	put_facts(s, "{}");
@@ -319,6 +319,15 @@ static void test_what_its_name_tells(void **state)
 	close(ends[1]);
 	link->stream.fd = -1;
 	link->state = UPLINK_OFF;
+	s->agent.outbox.file_dirty = true;
+	assert_int_equal(pipe(ends), 0); /* which cannot be synced */
+	file = s->agent.outbox.file.fd;
+	s->agent.outbox.file.fd = ends[1];
+	assert_true(turn(s, 1));
+	assert_false(tells_that_it_waits());
+	s->agent.outbox.file.fd = file;
+	close(ends[0]);
+	close(ends[1]);
 	assert_true(turn(s, 1));
 	assert_true(tells_that_it_waits());
 	link->state = UPLINK_READY;

@@ -596,6 +596,36 @@ static void test_rows_become_lines(void **state)
 	fx_free(fx);
 }
 
+/* Workers by what their agents told of the lines; what has no room in the table is unknown. */
+static void test_workers_by_state(void **state)
+{
+	static const char *const told[] = {"on", "a", "b", "a", "c", "d", "e", "f", NULL, "on"};
+	enum { WORKERS = sizeof(told) / sizeof(told[0]) };
+	struct fixture *fx = fx_new();
+	struct report r;
+	const struct lines *l = &r.lines;
+
+	(void)state;
+	for (int i = 0; i < WORKERS; i++) {
+		fx_hello(fx, 1 + i, NULL);
+		fx_simple(fx, 1 + i, 1, "k", "s", 0, 0, 10000, "ok");
+		fx->m.workers.v[i]->lines.known = told[i] != NULL;
+		fx->m.workers.v[i]->lines.state = told[i];
+	}
+	fx_runs(fx);
+	assert_int_equal(report_gather(&r, &fx->runs.v[0], fx_facts(fx, 0)), 0);
+	assert_int_equal(l->states, LINES_STATES);
+	assert_string_equal(l->state[0].state, "on");
+	assert_int_equal(l->state[0].workers, 2);
+	assert_string_equal(l->state[1].state, "a");
+	assert_int_equal(l->state[1].workers, 2);
+	assert_string_equal(l->state[5].state, "e");
+	assert_int_equal(l->state[5].workers, 1);
+	assert_int_equal(l->unknown, 2);
+	report_release(&r);
+	fx_free(fx);
+}
+
 /* A function that calls itself: its line has the time of its stacks once, and so do its callers'
  * lines. */
 static void test_recursion_counts_once(void **state)
@@ -1456,6 +1486,7 @@ int main(void)
 		cmocka_unit_test(test_a_full_table_counts),
 		cmocka_unit_test(test_waits_have_the_class_of_their_call),
 		cmocka_unit_test(test_rows_become_lines),
+		cmocka_unit_test(test_workers_by_state),
 		cmocka_unit_test(test_a_full_table_begins_anew),
 		cmocka_unit_test(test_a_finding_names_the_line),
 		cmocka_unit_test(test_where_tasks_compute),
