@@ -87,7 +87,7 @@ def told(procs, calls, since, kind, seconds=20):
         began = time.monotonic()
         runs = of_kind(listed(procs), since, kind)
         if (len(runs) == len(calls) and not any(r["running_attempts"] for r in runs)
-                and sum(r["num_attempts"] for r in runs) >= sum(c["tasks"] for c in calls)) or time.monotonic() > limit:
+                and sum(r["num_tasks"] for r in runs) >= sum(c["tasks"] for c in calls)) or time.monotonic() > limit:
             return runs
         time.sleep(max(0.5, time.monotonic() - began))  # leave half of a busy machine's time to others
 
