@@ -15,6 +15,7 @@
 #include "switch.h"
 
 #define AREA (64ull << 20) /* of an arena, and its alignment: HEAP_MAX_SIZE */
+#define AREAS_MAX 16384	   /* a terabyte: shadow memory of a sanitizer is larger */
 #define PAGE 4096ull
 #define ENTRIES 512u /* of pagemap in one read */
 #define LEAST_BLOCK 32u
@@ -27,6 +28,7 @@
 struct walk {
 	int pid, pagemap;
 	uint64_t begun_ns;
+	unsigned int areas;
 	uint64_t bytes_from, page; /* range of `bytes`: to the end of its page */
 	uint8_t bytes[PAGE];
 };
@@ -172,9 +174,14 @@ static int walk_mapping(struct walk *w, const struct mapping *m, struct heap_sum
 		sum->resident += m->end - m->start;
 		return walk_blocks(w, m->start, m->end, true, sum);
 	}
-	for (uint64_t at = (m->start + AREA - 1) & ~(AREA - 1); at < m->end && !rc; at += AREA)
-		if (doing_memory(w->pid, at, &a, sizeof(a)) == sizeof(a) && is_area(&a, at, m->end))
+	for (uint64_t at = (m->start + AREA - 1) & ~(AREA - 1); at < m->end && !rc; at += AREA) {
+		if (++w->areas > AREAS_MAX)
+			return -ETIME;
+		/* Reading memory that was never used would give the worker page tables for it. */
+		if (count_resident(w, at, at + PAGE) > 0 &&
+		    doing_memory(w->pid, at, &a, sizeof(a)) == sizeof(a) && is_area(&a, at, m->end))
 			rc = walk_area(w, at, &a, sum);
+	}
 	return rc;
 }
 
@@ -186,6 +193,7 @@ static int walk_maps(struct walk *w, const char *maps, struct heap_sums *sum)
 
 	memset(sum, 0, sizeof(*sum));
 	w->page = 0;
+	w->areas = 0;
 	for (const char *line = maps; line && *line && !rc; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (!*line || !anonymous(line, &part))
@@ -224,7 +232,7 @@ static const char *reason(int rc)
 	case -EAGAIN:
 		return "its blocks changed while they were read";
 	case -ETIME:
-		return "it has too many blocks";
+		return "it has too many blocks, or too much address space";
 	case -ENOTSUP:
 		return "pages are swapped out, or not of 4 KiB";
 	case -EACCES:

@@ -33,8 +33,8 @@ struct heap_sums {
 
 /*
  * 0, or -errno with *why if it is unknown: -EAGAIN (blocks changed too fast), -ETIME (longer than
- * HEAP_LIMIT_NS), -ENOTSUP (not glibc's allocator, or pages swapped out), -EACCES, -ESRCH or
- * -ENOENT (the process has ended).
+ * HEAP_LIMIT_NS, or more than a terabyte of address space), -ENOTSUP (not glibc's allocator, or
+ * pages swapped out), -EACCES, -ESRCH or -ENOENT (the process has ended).
  */
 int heap_read(int pid, struct heap_sums *out, const char **why);
 

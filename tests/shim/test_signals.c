@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define READS 150000u
+#define READS 50000u
 #define TASKS 20000u
 #define ROW_BYTES 100u
 #define HANDLER_BYTES 7u

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +211,53 @@ static void test_broken(void **state)
 	assert_string_equal(why, "the process has ended");
 }
 
+/* A process with this much memory that it never used; returns what a look at its heap gives and how
+ * much its page tables grow. */
+static int look_at_reserved(size_t bytes, uint64_t *growth_kb)
+{
+	struct heap_sums sums;
+	const char *why;
+	uint64_t before_kb = 0, after_kb = 0;
+	char text[4096], c;
+	int ends[2], rc;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		c = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED;
+		if (write(ends[1], &c, 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &c, 1), 1);
+	assert_int_equal(c, 0);
+	assert_true(procfs_slurp(text, sizeof(text), "/proc/%d/status", pid) > 0);
+	assert_true(procfs_number(text, "VmPTE:", &before_kb));
+	rc = heap_read(pid, &sums, &why);
+	assert_true(procfs_slurp(text, sizeof(text), "/proc/%d/status", pid) > 0);
+	assert_true(procfs_number(text, "VmPTE:", &after_kb));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	*growth_kb = after_kb - before_kb;
+	return rc;
+}
+
+/* A look neither uses the worker's memory nor takes long because its address space is large. */
+static void test_memory_that_was_never_used(void **state)
+{
+	uint64_t growth_kb;
+
+	(void)state;
+	assert_int_equal(look_at_reserved((size_t)256 << 30, &growth_kb), 0);
+	assert_in_range(growth_kb, 0, 100);
+	assert_int_equal(look_at_reserved((size_t)2 << 40, &growth_kb), -ETIME);
+	assert_in_range(growth_kb, 0, 100);
+}
+
 int main(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -218,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trim),
 		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_memory_that_was_never_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
