@@ -19,7 +19,6 @@ for folder in ("scripts", "examples", "tests/truth", "python"):
     sys.path.insert(0, str(ROOT / folder))
 
 gc.disable()  # what is imported lives as long as the tests
-import cells
 import cloudpickle
 import cluster
 import cold
@@ -47,8 +46,8 @@ PLAIN_DASK = {} if os.environ.get("CREMA_ALL_CELLS") else {"DASK_DISTRIBUTED__WO
                                                            "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms",
                                                            "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
                                                            "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "2s"}
-# Two thirds of what an idle worker's agent uses. .ci/run has them everywhere; otherwise only tests about them.
-NO_HEAPS = {} if cells.FURTHER else {"CREMA_HEAP": "off"}
+# Two thirds of what an idle worker's agent uses. Only tests about them and the shared clusters have them.
+NO_HEAPS = {} if os.environ.get("CREMA_ALL_CELLS") else {"CREMA_HEAP": "off"}
 # Python programs below the tests start with less CPU: quick_start/sitecustomize.py.
 QUICK_START = [] if os.environ.get("CREMA_ALL_CELLS") else ["tests/integration/quick_start"]
 EXPECTED_SKIPS = ROOT / "tests" / "expected-skips"
@@ -236,7 +235,7 @@ def pytest_runtest_teardown(item, nextitem):
 def shared(tmp_path_factory, homes, data):
     directory = tmp_path_factory.mktemp("shared")
     with contextlib.ExitStack() as stack:
-        procs = stack.enter_context(cluster.Cluster(directory / "cluster", homes))
+        procs = stack.enter_context(cluster.Cluster(directory / "cluster", {**homes, "CREMA_HEAP": "on"}))
         procs.start_collector()
         procs.start_scheduler()
         for _ in range(2):
