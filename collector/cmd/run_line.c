@@ -127,7 +127,7 @@ static int take_run(void *arg, const struct run *r, size_t at, size_t n)
 	s->tasks_per_s = f.chunks.attempts
 				 ? value_null()
 				 : value_ratio(metric_num_tasks(&f), metric_wall_time(&f), 1);
-	s->cpu_percent = budget_build(&b, &f) && b.thread_seconds > 0
+	s->cpu_percent = budget_build(&b, &f) && b.thread_seconds > 0 && !f.all.unmeasured
 				 ? b.class_s[CREMA_T_cpu] / b.thread_seconds * 100
 				 : (double)NAN;
 	s->last_start = time_or_0(r->start);

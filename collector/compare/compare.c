@@ -242,6 +242,11 @@ double compared_class(const struct compared *c, int class)
 							: class_metric((unsigned int)class));
 }
 
+bool compared_unmeasured(const struct compared *c)
+{
+	return c->facts.all.unmeasured > 0;
+}
+
 struct value compared_waiting(const struct compared *c)
 {
 	return value_minus(metric_task_wall_seconds(&c->facts), metric_task_cpu_seconds(&c->facts));

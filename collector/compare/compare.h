@@ -83,6 +83,8 @@ struct value compared_least_workers(const struct compared *c);
 double compared_number(const struct compared *c, const char *id);
 /* Seconds of a time class, or of threads without a task. */
 double compared_class(const struct compared *c, int class);
+/* Whether some tasks' classes were not measured: the time of each class is unknown. */
+bool compared_unmeasured(const struct compared *c);
 /* Its number in the tables: 1, 2, ... */
 size_t compared_number_of(const struct comparison *all, const struct compared *c);
 

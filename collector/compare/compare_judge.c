@@ -89,6 +89,8 @@ static void name_cause(struct curve_point *p)
 	double here, there, most = 0;
 	int i;
 
+	if (compared_unmeasured(p->run) || compared_unmeasured(p->base))
+		return;
 	for (i = 0; i <= COMPARE_IDLE; i++) {
 		here = compared_class(p->run, i) / compared_number(p->run, "total_events");
 		there = compared_class(p->base, i) / compared_number(p->base, "total_events");

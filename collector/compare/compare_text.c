@@ -208,6 +208,8 @@ static void print_reason(const struct comparison *c, struct sink *s)
 		sink_printf(s, "  It had %ld %s, run %zu had %ld.\n", c->best->cores,
 			    c->best->cores == 1 ? "core" : "cores", compared_number_of(c, c->next),
 			    c->next->cores);
+	if (compared_unmeasured(c->best) || compared_unmeasured(c->next))
+		return;
 	for (i = 0; i <= COMPARE_IDLE; i++) {
 		mine = compared_class(c->best, i);
 		other = compared_class(c->next, i);

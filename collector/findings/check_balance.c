@@ -53,7 +53,7 @@ static void add_work(const struct report *r, struct loads *l)
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (a->flags & CREMA_TASK_ASYNC)
+		if (!attempt_holds_thread(a))
 			continue;
 		key.worker = a->worker;
 		at = bsearch(&key, l->v, l->n, sizeof(*l->v), by_worker);

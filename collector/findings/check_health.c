@@ -68,7 +68,7 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
 
 	for (i = 0; i < r->run->attempts.n; i++) {
 		a = r->run->attempts.v[i];
-		if (!(a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE)))
+		if (!attempt_is_unmeasured(a))
 			continue;
 		first = first ? first : a;
 		async += (a->flags & CREMA_TASK_ASYNC) != 0;
@@ -92,23 +92,23 @@ enum verdict finding_unmeasured_tasks(const struct report *r, struct draft *d)
 
 enum verdict finding_child_processes(const struct report *r, struct draft *d)
 {
+	const struct tally *t = &r->facts->all;
 	double children = children_cpu_s(r), tasks;
 	bool known;
 
 	if (isnan(children))
 		return draft_unknown(d, "children");
-	tasks = value_number(metric_total_cpu_time_true_all(r->facts), &known);
-	if (!known)
+	tasks = value_number(tally_cpu_part(t), &known);
+	if (!known && (t->timed || !t->unmeasured))
 		return draft_unknown(d, "total_cpu_time_true_all");
 	if (children < d->check->second || children * 100 < tasks * d->check->first)
 		return CHECK_QUIET;
 	draft_evidence(d, "children_cpu_seconds", value_real(children), "s");
-	draft_evidence(d, "tasks_cpu_seconds", value_real(tasks), "s");
-	draft_sentence(
-		d,
-		"child processes of the workers used at least %s of CPU during the run; tasks used "
-		"%s",
-		draft_human(d, value_real(children), AS_SECONDS),
-		draft_human(d, value_real(tasks), AS_SECONDS));
+	draft_evidence(d, "tasks_cpu_seconds", tally_cpu_part(t), "s");
+	draft_sentence(d, "child processes of the workers used at least %s of CPU during the run",
+		       draft_human(d, value_real(children), AS_SECONDS));
+	if (known)
+		draft_sentence_more(d, "; %stasks used %s", t->unmeasured ? "the measured " : "",
+				    draft_human(d, value_real(tasks), AS_SECONDS));
 	return draft_found(d, children / (children + tasks));
 }

@@ -168,7 +168,7 @@ enum verdict finding_name_lookup(const struct report *r, struct draft *d)
 	double seconds;
 	bool known;
 
-	if (!t->timed || !(t->wall > 0))
+	if (!(t->wall > 0))
 		return CHECK_IDLE;
 	seconds = value_number(s, &known);
 	if (!known)

@@ -7,9 +7,10 @@
 #include "collector/findings/check.h"
 #include "common/sort.h"
 
-/* Thread-seconds available, and those with a task: of all measurable attempts. */
+/* Thread-seconds available, and those with a task: of all attempts that held a thread. */
 static enum verdict occupancy(const struct report *r, struct draft *d, double *all, double *busy)
 {
+	const struct tally *t = &r->facts->all;
 	double wall, cores;
 	bool known;
 
@@ -19,10 +20,10 @@ static enum verdict occupancy(const struct report *r, struct draft *d, double *a
 	cores = value_number(metric_total_cores(r->facts), &known);
 	if (!known)
 		return draft_unknown(d, "total_cores");
-	if (!r->facts->all.timed || r->facts->all.wall_ns.unknown)
+	if (!(t->timed || t->unmeasured_s > 0) || t->wall_ns.unknown)
 		return draft_unknown(d, "tasks: wall_seconds");
 	*all = wall * cores;
-	*busy = r->facts->all.wall;
+	*busy = t->wall;
 	return CHECK_QUIET;
 }
 
@@ -81,7 +82,7 @@ static bool others_have_cores(const struct report *r)
 {
 	const struct tally *t = &r->facts->all;
 	bool known;
-	double queued = value_number(tally_class(t, CREMA_T_runqueue), &known), threads, cores;
+	double queued = value_number(tally_class_part(t, CREMA_T_runqueue), &known), threads, cores;
 
 	return known && fullest_host(r, &threads, &cores) && threads <= cores &&
 	       reaches(queued, t->wall, BUSY_CORES_PERCENT, 0);
@@ -239,7 +240,7 @@ enum verdict finding_late_workers(const struct report *r, struct draft *d)
 	return draft_found(d, 1 - share / 100);
 }
 
-/* Measured attempts by begin, as in the run, and their ends, sorted. */
+/* Attempts that held a thread by begin, as in the run, and their ends, sorted. */
 struct ends {
 	struct numbered *v;
 	size_t n;
@@ -247,7 +248,7 @@ struct ends {
 
 static bool has_times(const struct attempt *a)
 {
-	return a->begin_ns && a->end_ns && !(a->flags & CREMA_TASK_ASYNC);
+	return a->begin_ns && a->end_ns && attempt_holds_thread(a);
 }
 
 /* 0 or -ENOMEM. */

@@ -7,47 +7,58 @@
 #include "collector/findings/check.h"
 #include "collector/metrics/budget.h"
 
-/* A class of the shown tasks' time. */
+/* A class of the shown tasks' time: if some are not measured, at least `s`. */
 struct share {
 	struct value seconds;
-	double s, wall, percent;
+	double s, percent;
+	bool least;
 };
 
-/* Mentions the basis if it is not that of the metrics. */
-static void see_basis(const struct report *r, struct draft *d)
-{
-	if (facts_shows_all(r->facts))
-		draft_evidence(d, "tasks", value_text("all attempts"), "");
-}
-
-/* Whether it is known and reaches the thresholds; else `*verdict` is the result of the check. */
+/* Whether it is known and reaches the thresholds; else `*verdict` is the result of the check, which
+ * is unknown if the time that was not measured decides. `seconds`: of the measured tasks. */
 static bool share_of(const struct report *r, struct draft *d, struct value seconds,
 		     const char *metric, struct share *out, enum verdict *verdict)
 {
 	const struct tally *t = facts_shown(r->facts);
 	bool known;
+	double s = value_number(seconds, &known);
 
 	*verdict = CHECK_IDLE;
-	if (!t->timed || !(t->wall > 0))
+	if (!(t->wall > 0))
 		return false;
-	out->seconds = seconds;
-	out->s = value_number(out->seconds, &known);
-	out->wall = t->wall;
-	out->percent = out->s / t->wall * 100;
-	*verdict = known ? CHECK_QUIET : draft_unknown(d, metric);
-	if (!known || !reaches(out->s, t->wall, d->check->first, d->check->second))
+	*out = (struct share){seconds, s, s / t->wall * 100, t->unmeasured_s > 0};
+	if (!known || !reaches(s, t->wall, d->check->first, d->check->second)) {
+		known = known &&
+			!reaches(s + t->unmeasured_s, t->wall, d->check->first, d->check->second);
+		*verdict = known ? CHECK_QUIET : draft_unknown(d, metric);
 		return false;
-	draft_evidence(d, metric, out->seconds, "s");
-	draft_evidence(d, "task_wall_seconds", value_real(out->wall), "s");
+	}
+	draft_evidence(d, metric, seconds, "s");
+	draft_evidence(d, "task_wall_seconds", value_real(t->wall), "s");
 	draft_evidence(d, "percent", value_real(out->percent), "%");
-	see_basis(r, d);
+	if (out->least)
+		draft_evidence(d, "unmeasured_seconds", value_real(t->unmeasured_s), "s");
+	if (facts_shows_all(r->facts)) /* not the basis of the metrics */
+		draft_evidence(d, "tasks", value_text("all attempts"), "");
 	return true;
+}
+
+static bool class_share(const struct report *r, struct draft *d, enum crema_time_id id,
+			struct share *out, enum verdict *verdict)
+{
+	return share_of(r, d, tally_class_part(facts_shown(r->facts), id), class_metric(id), out,
+			verdict);
+}
+
+static const char *least(const struct share *s)
+{
+	return s->least ? "at least " : "";
 }
 
 static void say_share(struct draft *d, const struct share *s, const char *did, const char *what)
 {
-	draft_sentence(d, "tasks %s %s of their time (%s)%s", did, draft_percent(d, s->percent),
-		       draft_human(d, s->seconds, AS_SECONDS), what);
+	draft_sentence(d, "tasks %s %s%s of their time (%s)%s", did, least(s),
+		       draft_percent(d, s->percent), draft_human(d, s->seconds, AS_SECONDS), what);
 }
 
 /* CPython's own wait functions: their names say nothing about the cause. */
@@ -182,8 +193,7 @@ enum verdict finding_gil_wait(const struct report *r, struct draft *d)
 	bool known;
 	double n;
 
-	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_gil_wait),
-		      "gil_wait_seconds", &s, &verdict))
+	if (!class_share(r, d, CREMA_T_gil_wait, &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for the interpreter lock");
 	n = value_number(threads, &known);
@@ -241,7 +251,7 @@ enum verdict finding_lock_wait(const struct report *r, struct draft *d)
 	double queued;
 	bool programs;
 
-	if (!share_of(r, d, tally_class(t, CREMA_T_lock_wait), "lock_wait_seconds", &s, &verdict))
+	if (!class_share(r, d, CREMA_T_lock_wait, &s, &verdict))
 		return verdict;
 	if (pool_seconds(t, &queued) * 2 >= s.s)
 		return CHECK_QUIET; /* it waited for its own threads */
@@ -340,8 +350,7 @@ enum verdict finding_storage_wait(const struct report *r, struct draft *d)
 	double charged;
 	bool known;
 
-	if (!share_of(r, d, tally_class(t, CREMA_T_storage_wait), "storage_wait_seconds", &s,
-		      &verdict))
+	if (!class_share(r, d, CREMA_T_storage_wait, &s, &verdict))
 		return verdict;
 	charged = value_number(sum_value(&t->count[CREMA_C_storage_read_bytes]), &known);
 	charged = known ? charged : (double)NAN;
@@ -358,8 +367,7 @@ enum verdict finding_network_wait(const struct report *r, struct draft *d)
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_network_wait),
-		      "network_wait_seconds", &s, &verdict))
+	if (!class_share(r, d, CREMA_T_network_wait, &s, &verdict))
 		return verdict;
 	say_share(d, &s, "waited", " for the network");
 	draft_server(d, r);
@@ -379,7 +387,7 @@ static double threads_each(const struct tally *t)
 /* Time that tasks waited for a core, and for their own threads while these did. */
 static struct value queued_seconds(const struct tally *t, double *of_locks)
 {
-	struct value own = tally_class(t, CREMA_T_runqueue);
+	struct value own = tally_class_part(t, CREMA_T_runqueue);
 	double pool = pool_seconds(t, of_locks);
 
 	if (pool * 2 < t->cls[CREMA_T_lock_wait])
@@ -411,7 +419,8 @@ enum verdict finding_run_queue(const struct report *r, struct draft *d)
 		      &verdict))
 		return verdict;
 	if (of_locks > 0) /* the sum has another name than its part, which is a metric */
-		draft_evidence(d, "runqueue_wait_seconds", tally_class(t, CREMA_T_runqueue), "s");
+		draft_evidence(d, "runqueue_wait_seconds", tally_class_part(t, CREMA_T_runqueue),
+			       "s");
 	say_share(d, &s, "were ready and waited", " for a core");
 	worst = fullest_host(r, &threads, &cores);
 	each = threads_each(t);
@@ -449,8 +458,7 @@ enum verdict finding_sleeping(const struct report *r, struct draft *d)
 	enum verdict verdict;
 	struct share s;
 
-	if (!share_of(r, d, tally_class(facts_shown(r->facts), CREMA_T_sleep), "sleep_seconds", &s,
-		      &verdict))
+	if (!class_share(r, d, CREMA_T_sleep, &s, &verdict))
 		return verdict;
 	say_share(d, &s, "slept", "");
 	draft_line(d, r, CREMA_T_sleep);
@@ -463,7 +471,7 @@ enum verdict finding_sleeping(const struct report *r, struct draft *d)
 enum verdict finding_unclassified(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
-	bool known = !t->unclassified_unknown;
+	bool known = !t->unclassified_unknown && (t->timed || !t->unmeasured);
 	enum verdict verdict;
 	double programs;
 	struct share s;
@@ -474,7 +482,7 @@ enum verdict finding_unclassified(const struct report *r, struct draft *d)
 	if (!share_of(r, d, known ? value_real(t->unclassified) : value_null(),
 		      "unclassified_seconds", &s, &verdict))
 		return verdict;
-	draft_sentence(d, "%s of the tasks' time (%s) is not classified",
+	draft_sentence(d, "%s%s of the tasks' time (%s) is not classified", least(&s),
 		       draft_percent(d, s.percent), draft_human(d, s.seconds, AS_SECONDS));
 	programs = children_cpu_s(r);
 	if (programs >= 1 && programs * 10 >= s.s) {
@@ -534,7 +542,8 @@ static void say_per_event(const struct report *r, struct draft *d)
 enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
 {
 	const struct tally *t = facts_shown(r->facts);
-	struct value cpu = tally_class(t, CREMA_T_cpu), queue = tally_class(t, CREMA_T_runqueue);
+	struct value cpu = tally_class_part(t, CREMA_T_cpu);
+	struct value queue = tally_class_part(t, CREMA_T_runqueue);
 	bool known = cpu.type != VALUE_NULL && queue.type != VALUE_NULL;
 	enum verdict verdict;
 	struct share s;
@@ -545,8 +554,8 @@ enum verdict finding_cpu_bound(const struct report *r, struct draft *d)
 	draft_evidence(d, "task_cpu_seconds", cpu, "s");
 	draft_evidence(d, "runqueue_wait_seconds", queue, "s");
 	say_more_cores(r, d);
-	draft_sentence(d, "%s of the tasks' time was CPU (%s) or waiting for a core (%s)",
-		       draft_percent(d, s.percent), draft_human(d, cpu, AS_SECONDS),
+	draft_sentence(d, "%s%s of the tasks' time was CPU (%s) or waiting for a core (%s)",
+		       least(&s), draft_percent(d, s.percent), draft_human(d, cpu, AS_SECONDS),
 		       draft_human(d, queue, AS_SECONDS));
 	say_per_event(r, d);
 	draft_line(d, r, CREMA_T_cpu);

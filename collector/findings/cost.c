@@ -11,8 +11,7 @@
 
 static bool has_share(const struct attempt *a)
 {
-	return a->begin_ns && a->end_ns > a->begin_ns &&
-	       !(a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE));
+	return a->begin_ns && a->end_ns > a->begin_ns && !attempt_is_unmeasured(a);
 }
 
 static int by_attempt(const void *pa, const void *pb)

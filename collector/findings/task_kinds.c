@@ -16,8 +16,7 @@ double attempt_seconds(const struct attempt *a)
 
 static bool is_taken(const struct attempt *a)
 {
-	return a->counted && a->known >> TASK_F_wall_ns & 1 &&
-	       !(a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE));
+	return a->counted && a->known >> TASK_F_wall_ns & 1 && !attempt_is_unmeasured(a);
 }
 
 /* By wall time, then by prefix: 0 or -ENOMEM. */

@@ -8,8 +8,8 @@
 bool budget_build(struct budget *b, const struct facts *f)
 {
 	const struct tally *t = &f->all;
-	bool wall_known, threads_known;
-	double rest = t->wall;
+	bool wall_known, threads_known, known;
+	double rest = t->wall - t->unmeasured_s;
 	unsigned int i;
 
 	memset(b, 0, sizeof(*b));
@@ -20,10 +20,12 @@ bool budget_build(struct budget *b, const struct facts *f)
 	b->thread_seconds = fmax(b->wall_seconds * b->threads, t->wall);
 	b->idle = b->thread_seconds - t->wall;
 	for (i = 0; i < CREMA_TIMES; i++) {
-		b->class_s[i] = t->class_unknown[i] ? (double)NAN : t->cls[i];
-		rest -= t->class_unknown[i] ? 0 : t->cls[i];
+		b->class_s[i] = value_number(tally_class_part(t, i), &known);
+		rest -= b->class_s[i];
+		b->class_s[i] = known ? b->class_s[i] : (double)NAN;
 	}
 	b->unclassified = rest;
+	b->unmeasured = t->unmeasured_s;
 	return true;
 }
 
@@ -43,6 +45,7 @@ void budget_emit(const struct facts *f, const char *name, struct json *j)
 	for (i = 0; i < CREMA_TIMES; i++)
 		emit_value(j, class_name(i), value_real(b.class_s[i]));
 	emit_value(j, "unclassified", value_real(b.unclassified));
+	emit_value(j, "unmeasured", value_real(b.unmeasured));
 	emit_value(j, "idle", value_real(b.idle));
 	emit_end(j);
 }

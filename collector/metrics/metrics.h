@@ -42,9 +42,10 @@ struct tally {
 	struct sum server_network, server_baskets, file_read;
 	double processtime; /* seconds */
 	size_t processtime_unknown;
-	/* seconds by class, of attempts that are not asynchronous */
-	size_t timed, class_unknown[CREMA_TIMES], unclassified_unknown;
-	double wall, cls[CREMA_TIMES], unclassified, unclassified_long;
+	/* seconds by class, of `timed` attempts; wall includes unmeasured_s, of those attempts
+	 * without measured classes that held a thread */
+	size_t timed, unmeasured, class_unknown[CREMA_TIMES], unclassified_unknown;
+	double wall, cls[CREMA_TIMES], unclassified, unclassified_long, unmeasured_s;
 };
 
 struct groups;
@@ -130,6 +131,8 @@ struct value spread_max(const struct spread *s);
 
 /* CPU of own threads and pool threads, seconds. */
 struct value tally_cpu(const struct tally *t);
+/* Of attempts with measured classes only. */
+struct value tally_cpu_part(const struct tally *t);
 /*
  * Counted tasks, or all attempts if less than half of the time is of counted ones (a failed run).
  * Everything that describes where time went uses it, and prints which of the two it is.
@@ -149,9 +152,16 @@ struct value tally_baskets(const struct tally *t);
 struct value tally_outside(const struct tally *t);
 struct value tally_amplification(const struct tally *t);
 struct value tally_class(const struct tally *t, enum crema_time_id id);
-/* Seconds; both unknown if one attempt's wall time is. */
+/* Without unmeasured attempts, so a part of tally_wall(); unknown if there are no others. */
+struct value tally_class_part(const struct tally *t, enum crema_time_id id);
+/* Seconds; all unknown if one attempt's wall time is. tally_wall() is the sum of the class parts,
+ * what is not classified and what is not measured; tally_unclassified() is both of these. */
 struct value tally_wall(const struct tally *t);
 struct value tally_unclassified(const struct tally *t);
+struct value tally_unclassified_part(const struct tally *t);
+struct value tally_unmeasured(const struct tally *t);
+/* Whether an attempt had no value of this class. */
+bool tally_lacks(const struct tally *t, enum crema_time_id id);
 
 /* One attempt's numbers, as in the task rows and the tallies. */
 struct value attempt_wall_ns(const struct attempt *a);

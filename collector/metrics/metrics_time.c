@@ -153,7 +153,7 @@ void metric_unclassified_includes(const struct facts *f, const char *name, struc
 
 	emit_array(j, name);
 	for (i = 0; i < CREMA_TIMES; i++) {
-		if (f->tasks.class_unknown[i])
+		if (tally_lacks(&f->tasks, (enum crema_time_id)i))
 			emit_value(j, NULL, value_text(class_name((unsigned int)i)));
 	}
 	emit_end(j);

@@ -134,6 +134,23 @@ struct value sum_known(const struct sum *s)
 	return s->n && s->unknown == s->n ? value_null() : value_uint(s->v);
 }
 
+static void tally_unmeasured_add(struct tally *t, const struct attempt *a, const struct classes *c)
+{
+	bool known;
+	double wall = value_number(c->wall, &known);
+
+	t->unmeasured++;
+	sums_add(t->own, c->detail.c.own, 0, CREMA_TIMES);
+	sums_add(t->pool, c->detail.c.pool, 0, CREMA_TIMES);
+	if (!attempt_holds_thread(a))
+		return;
+	t->wall += wall;
+	t->unmeasured_s += wall;
+	t->unclassified_unknown += !known;
+	if (wall > LONG_TASK_SECONDS)
+		t->unclassified_long += wall;
+}
+
 static void tally_time(struct tally *t, const struct attempt *a, const struct classes *c)
 {
 	const struct counters *counters = &c->detail.c;
@@ -141,10 +158,10 @@ static void tally_time(struct tally *t, const struct attempt *a, const struct cl
 	double wall, v;
 	int i;
 
-	/* Interleaved in the event loop, so its wall time overlaps; in another process, so nothing
-	 * else is known. */
-	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE))
+	if (attempt_is_unmeasured(a)) {
+		tally_unmeasured_add(t, a, c);
 		return;
+	}
 	t->timed++;
 	wall = value_number(c->wall, NULL);
 	t->wall += wall;
@@ -214,7 +231,18 @@ void tally_add(struct tally *t, const struct attempt *a)
 
 struct value tally_class(const struct tally *t, enum crema_time_id id)
 {
-	return t->class_unknown[id] ? value_null() : value_real(t->cls[id]);
+	return tally_lacks(t, id) ? value_null() : value_real(t->cls[id]);
+}
+
+struct value tally_class_part(const struct tally *t, enum crema_time_id id)
+{
+	return t->class_unknown[id] || (t->unmeasured && !t->timed) ? value_null()
+								    : value_real(t->cls[id]);
+}
+
+bool tally_lacks(const struct tally *t, enum crema_time_id id)
+{
+	return t->class_unknown[id] || t->unmeasured;
 }
 
 struct value tally_wall(const struct tally *t)
@@ -224,11 +252,32 @@ struct value tally_wall(const struct tally *t)
 
 struct value tally_unclassified(const struct tally *t)
 {
+	return t->unclassified_unknown ? value_null()
+				       : value_real(t->unclassified + t->unmeasured_s);
+}
+
+struct value tally_unclassified_part(const struct tally *t)
+{
 	return t->unclassified_unknown ? value_null() : value_real(t->unclassified);
+}
+
+struct value tally_unmeasured(const struct tally *t)
+{
+	return t->unclassified_unknown ? value_null() : value_real(t->unmeasured_s);
 }
 
 struct value tally_cpu(const struct tally *t)
 {
 	return value_seconds(
 		value_plus(sum_value(&t->own[CREMA_T_cpu]), sum_value(&t->pool[CREMA_T_cpu])));
+}
+
+struct value tally_cpu_part(const struct tally *t)
+{
+	const struct sum *own = &t->own[CREMA_T_cpu], *pool = &t->pool[CREMA_T_cpu];
+
+	if (own->unknown > t->unmeasured || pool->unknown > t->unmeasured ||
+	    (t->unmeasured && !t->timed))
+		return value_null();
+	return value_seconds(value_uint(own->v + pool->v));
 }

@@ -271,6 +271,16 @@ struct value attempt_u64(const struct attempt *a, enum task_field field)
 	return knows(a, field) ? value_uint(field_bits(a, field)) : value_null();
 }
 
+bool attempt_is_unmeasured(const struct attempt *a)
+{
+	return a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE);
+}
+
+bool attempt_holds_thread(const struct attempt *a)
+{
+	return !(a->flags & CREMA_TASK_ASYNC && a->flags & CREMA_TASK_ACTOR);
+}
+
 struct value attempt_i64(const struct attempt *a, enum task_field field)
 {
 	return knows(a, field) ? value_int((int64_t)field_bits(a, field)) : value_null();

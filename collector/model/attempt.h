@@ -93,6 +93,11 @@ int attempt_keep(struct model *m, struct attempt *a, const struct attempt_detail
 /* One field; null if it is unknown. Except for texts of `shared`, fields that are members are
  * not here. */
 struct value attempt_u64(const struct attempt *a, enum task_field field);
+/* Whether only its wall time is known: it ran in another process or in the event loop. */
+bool attempt_is_unmeasured(const struct attempt *a);
+/* Whether it kept one of its worker's threads from other tasks. Dask counts a coroutine as one of
+ * the tasks that it runs at a time, as many as threads; but not an actor's. */
+bool attempt_holds_thread(const struct attempt *a);
 struct value attempt_i64(const struct attempt *a, enum task_field field);
 struct value attempt_f64(const struct attempt *a, enum task_field field);
 

@@ -59,7 +59,7 @@ uint64_t page_task_ns(const struct attempt *a);
 void page_name(struct json *j, const char *name, const char *text);
 /* Microseconds since the run's start, or of a duration; null if not finite. */
 void page_micro(struct json *j, const char *name, double seconds);
-/* "classes": seconds by class. */
+/* "classes": seconds by class, of attempts with measured classes; "unclassified", "unmeasured". */
 void page_classes(const struct tally *t, struct json *j);
 
 #endif

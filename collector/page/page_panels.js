@@ -19,8 +19,14 @@ function metricText(d, id) {
   return found ? found.text ?? UNKNOWN : UNKNOWN;
 }
 
+/* The classes, and the time of tasks whose classes were not measured, if there is any. */
+function parts(d) {
+  const some = d.time.classes.unmeasured > 0 || (d.time.budget && d.time.budget.unmeasured > 0);
+  return some ? [...d.classes, { id: "unmeasured", name: "not measured", colour: "s5" }] : d.classes;
+}
+
 function classRow(d) {
-  return d.classes.map((c) => ({ ...c, seconds: d.time.classes[c.id] }));
+  return parts(d).map((c) => ({ ...c, seconds: d.time.classes[c.id] }));
 }
 
 function basis(d) {
@@ -39,11 +45,11 @@ function fast(d) {
   return [lead, more];
 }
 
-/* threads x wall time = CPU + waits + idle: the parts of one whole, largest first */
+/* threads x wall time = CPU + waits + not measured + idle: the parts of one whole, largest first */
 function budget(d) {
   const b = d.time.budget;
   if (!b || !(b.thread_seconds > 0)) return [];
-  return [...d.classes, { id: "idle", name: "no task" }].map((c) => ({ ...c, seconds: b[c.id], part: share(b[c.id], b.thread_seconds) }))
+  return [...parts(d), { id: "idle", name: "no task" }].map((c) => ({ ...c, seconds: b[c.id], part: share(b[c.id], b.thread_seconds) }))
     .filter((c) => known(c.seconds) && c.seconds > 0).sort((x, y) => y.seconds - x.seconds);
 }
 
@@ -268,7 +274,7 @@ function drawFiles(box, d) {
 }
 
 function classSegments(d, row) {
-  return d.classes.map((c) => ({ name: c.name, colour: c.colour, value: row.classes[c.id], text: as.seconds(row.classes[c.id]) }));
+  return parts(d).map((c) => ({ name: c.name, colour: c.colour, value: row.classes[c.id], text: as.seconds(row.classes[c.id]) }));
 }
 
 function drawDatasets(box, d) {

@@ -131,8 +131,9 @@ void page_classes(const struct tally *t, struct json *j)
 
 	emit_object(j, "classes");
 	for (i = 0; i < CREMA_TIMES; i++)
-		emit_value(j, class_name(i), tally_class(t, (enum crema_time_id)i));
-	emit_value(j, "unclassified", value_rest(tally_unclassified(t), tally_wall(t)));
+		emit_value(j, class_name(i), tally_class_part(t, (enum crema_time_id)i));
+	emit_value(j, "unclassified", value_rest(tally_unclassified_part(t), tally_wall(t)));
+	emit_value(j, "unmeasured", tally_unmeasured(t));
 	emit_end(j);
 }
 

@@ -53,7 +53,7 @@ static double end_of(const struct worker *w, double otherwise)
 	return w->silent ? w->last : otherwise;
 }
 
-/* How many threads were in each class: for all attempts with measured classes. */
+/* How many threads were in each class: for all attempts that held one. */
 static void put_threads(const struct run *run, double width, struct json *j)
 {
 	struct bins *bins = calloc(CREMA_TIMES + 1, sizeof(*bins));
@@ -70,7 +70,7 @@ static void put_threads(const struct run *run, double width, struct json *j)
 		bins[k].start = run->start, bins[k].width = width;
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE) || !(a->end > a->begin))
+		if (!attempt_holds_thread(a) || !(a->end > a->begin))
 			continue;
 		attempt_classes(a, &c);
 		for (k = 0; k <= CREMA_TIMES; k++) {

@@ -18,7 +18,7 @@ static void add_word(char *list, size_t size, const char *word)
 /* Time that a hypervisor takes from a running thread is neither its CPU time nor a wait. */
 static void say_stolen(const struct facts *f, struct sink *s)
 {
-	double rest = value_number(metric_unclassified_seconds(f), NULL);
+	double rest = value_number(tally_unclassified_part(&f->tasks), NULL);
 	double stolen = value_number(metric_stolen_cpu_seconds(f), NULL);
 	char seconds[32];
 
@@ -57,7 +57,16 @@ static void timing_row(struct grid *g, const char *label, struct value v, struct
 
 static struct value shown_rest(const struct tally *t)
 {
-	return value_rest(tally_unclassified(t), tally_wall(t));
+	return value_rest(tally_unclassified_part(t), tally_wall(t));
+}
+
+static void say_unmeasured(const struct tally *t, struct sink *s)
+{
+	if (t->unmeasured)
+		text_paragraph(s, "  ",
+			       "not measured: %zu attempt%s in other processes or asynchronous, of "
+			       "which only the wall time is known; the classes lack them",
+			       t->unmeasured, t->unmeasured == 1 ? "" : "s");
 }
 
 /* Where the wall time of tasks went: counted ones, or all attempts (facts_shown()). */
@@ -69,6 +78,7 @@ void report_table_timing(const struct report *r, struct sink *s, bool colour)
 		struct value (*value)(const struct tally *);
 	} more[] = {
 		{"not classified", shown_rest},
+		{"not measured", tally_unmeasured},
 		{"wall time of tasks", tally_wall},
 		{"CPU of pool threads (not included)", shown_pool},
 	};
@@ -85,11 +95,14 @@ void report_table_timing(const struct report *r, struct sink *s, bool colour)
 	grid_columns(&g, "<", ">", ">of wall", "<", NULL);
 	for (i = 0; i < CREMA_TIMES; i++)
 		timing_row(&g, i == CREMA_T_cpu ? "CPU, own thread" : row_times[i].label,
-			   tally_class(t, (enum crema_time_id)i), wall,
+			   tally_class_part(t, (enum crema_time_id)i), wall,
 			   i == CREMA_T_cpu ? STYLE_GOOD : STYLE_WAIT, true);
-	for (i = 0; i < sizeof(more) / sizeof(*more); i++)
-		timing_row(&g, more[i].label, more[i].value(t), wall, STYLE_WAIT, i == 0);
+	for (i = 0; i < sizeof(more) / sizeof(*more); i++) {
+		if (more[i].value != tally_unmeasured || t->unmeasured)
+			timing_row(&g, more[i].label, more[i].value(t), wall, STYLE_WAIT, i < 2);
+	}
 	grid_print(&g);
+	say_unmeasured(t, s);
 	for (i = 0; i < CREMA_TIMES; i++) {
 		if (t->class_unknown[i])
 			add_word(unknown, sizeof(unknown), class_name((unsigned int)i));

@@ -61,7 +61,7 @@ static void most_cell(struct grid *g, const struct attempt *a)
 	double most = 0, d;
 	int i, found = -1;
 
-	if (a->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE)) {
+	if (attempt_is_unmeasured(a)) {
 		grid_text(g, "unknown");
 		return;
 	}

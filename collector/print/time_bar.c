@@ -11,7 +11,7 @@
 #include "collector/metrics/budget.h"
 #include "common/rows.h"
 
-#define ROWS (CREMA_TIMES + 2)
+#define ROWS (CREMA_TIMES + 3)
 #define MOST_LINES 3
 #define LEAST_PERCENT 1 /* less is not in the legend; of "not classified" it is noise */
 
@@ -37,7 +37,8 @@ static void name_rows(struct row v[ROWS])
 				    .style = styles[i] ? styles[i] : OTHER_STYLE,
 				    .mark = row_times[i].mark};
 	v[CREMA_TIMES] = (struct row){"not classified", "\033[31m", '?', 0, 0, 0};
-	v[CREMA_TIMES + 1] = (struct row){"no task", "\033[2m", '.', 0, 0, 0};
+	v[CREMA_TIMES + 1] = (struct row){"not measured", "\033[31m", 'u', 0, 0, 0};
+	v[CREMA_TIMES + 2] = (struct row){"no task", "\033[2m", '.', 0, 0, 0};
 }
 
 static int by_seconds(const void *pa, const void *pb)
@@ -134,7 +135,8 @@ static double collect(const struct facts *f, const struct budget *b, struct row 
 	for (i = 0; i < CREMA_TIMES; i++)
 		v[i].seconds = b ? (isnan(b->class_s[i]) ? 0 : b->class_s[i]) : f->all.cls[i];
 	v[CREMA_TIMES].seconds = b ? b->unclassified : f->all.unclassified;
-	v[CREMA_TIMES + 1].seconds = b ? b->idle : 0;
+	v[CREMA_TIMES + 1].seconds = f->all.unmeasured_s;
+	v[CREMA_TIMES + 2].seconds = b ? b->idle : 0;
 	for (i = 0; i < ROWS; i++)
 		sum += v[i].seconds;
 	return sum;

@@ -276,6 +276,10 @@ def test_several_workers_in_one_process(new_cluster, files, tmp_path):
             assert tasks[key]["elsewhere"] == (prefix == "elsewhere")
             assert tasks[key]["wall_seconds"] > 0
             assert prefix != "elsewhere" or known["result"][1] != found["workers"][0]["pid"]
+    # They kept a thread: neither idle nor without CPU, but not measured.
+    away = [t["wall_seconds"] for t in found["tasks"] if t["async"] or t["elsewhere"]]
+    assert found["metrics"]["budget"]["unmeasured"] == pytest.approx(sum(away), abs=1e-6) and len(away) >= 2
+    assert (found["metrics"]["cpu_time_seconds_true"], found["metrics"]["gil_wait_seconds"]) == (None, None)
     assert found["completeness"]["workers_seen"] == 1
     (worker,) = found["workers"]
     assert worker["nthreads"] == truth["nthreads"] == 2

@@ -131,6 +131,21 @@ def test_cause(tmp_path, cause):
     assert found["scaling"][1]["grew_seconds_per_million_events"] == pytest.approx(4 * 0.4 / EVENTS * 1e6)
 
 
+@pytest.mark.parametrize("away", [0, 1])
+def test_no_cause_without_classes(tmp_path, away):
+    """A task that another process ran may have had any class: then none grew most, and nothing is the largest saving."""
+    for k, threads in enumerate((2, 8)):  # most of the larger run's threads are idle
+        journal = frames.Journal(tmp_path / str(k) / "journal")
+        fill(journal, threads, 0, 4, 1000, "cpu")
+        if away:
+            journal.task(100, "away", 1000, 1100, b"a" * 16, prefix="away", thread=20, flags=1 << 12)
+        journal.write()
+    folders = [tmp_path / "0", tmp_path / "1"]
+    point = compare(folders, "--json", "-")["scaling"][1]
+    assert (point["grew_most"] is None) == (point["grew_seconds_per_million_events"] is None) == bool(away)
+    assert ("largest saving" in compare(folders)) == (not away)
+
+
 def tables_of(text):
     lines = text.splitlines()
     return {line: [re.split(r" {2,}", cells.strip()) for cells in takewhile(str.strip, lines[i + 1:])] for i, line in enumerate(lines)

@@ -450,7 +450,7 @@ def test_page(made):
 
     def of(which):
         found = {shown: sum(given[i][f"{name}_ns"] for i in which) / 1e9 for shown, name in classes.items()}
-        return {name: near(v) for name, v in {**found, "unclassified": sum(map(wall, which)) - sum(found.values())}.items()}
+        return {name: near(v) for name, v in {**found, "unclassified": sum(map(wall, which)) - sum(found.values()), "unmeasured": 0}.items()}
 
     assert page["time"] == {"all_attempts": False, "wall_seconds": near(4.2), "pool_cpu_seconds": near(sum(given[i]["pool_cpu_ns"] for i in COUNTED) / 1e9), "classes": of(COUNTED),
                             "budget": {"wall_seconds": near(3.95), "threads": 6, "thread_seconds": near(6 * 3.95), **of((*COUNTED, 9)), "idle": near(6 * 3.95 - sum(map(wall, given)))}}
@@ -464,7 +464,7 @@ def test_page(made):
     for i in given:
         assert rows[f"work-{i}"] == {"key": f"work-{i}", "prefix": "work", "worker": f"tcp://w{int(i in (1, 3))}:1", "status": "erred" if i == 9 else "ok",
                                      "waste_reason": "erred" if i == 9 else None, "wall_seconds": wall(i), "events": given[i]["events"],
-                                     "read_bytes": given[i]["read_bytes"], "classes": of((i,))}
+                                     "read_bytes": given[i]["read_bytes"], "classes": {k: v for k, v in of((i,)).items() if k != "unmeasured"}}
     stream = page["stream"]
     assert {name: stream[name] for name in ("lanes_total", "total", "in_lanes", "lanes")} == {
         "lanes_total": 2, "total": 6, "in_lanes": 6, "lanes": ["tcp://w0:1", "tcp://w1:1"]}

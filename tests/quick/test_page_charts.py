@@ -263,7 +263,7 @@ def texts_of(d):
 def held_back(d):
     """The largest part of the threads' time, the other parts, and the total."""
     b = d["time"]["budget"]
-    whole, names = b["thread_seconds"], {**CLASSES, "idle": "no task"}
+    whole, names = b["thread_seconds"], {**CLASSES, "unmeasured": "not measured", "idle": "no task"}
     assert sum(b[name] or 0 for name in names) == pytest.approx(whole)
     parts = sorted((name for name in names if b[name] and b[name] > 0), key=lambda name: -b[name])
     said = [f"{names[name]} {percent(b[name], whole)}" for name in parts]
@@ -284,6 +284,21 @@ def test_answers(page, shown):
     figures = page.tab.run("[...document.querySelectorAll('.figures > div')].map((e) => [e.dataset.metric, e.querySelector('dd').textContent])")
     assert len(figures) == 18 and figures == [[name, text[name]] for name, _ in figures]
     assert dict(figures)["num_tasks"] == "5" and dict(figures)["wall_time"] == "3.950 s"
+
+
+def test_not_measured(page):
+    """Tasks of which only the wall time is known: a part of the threads' time and of the tasks'."""
+    def some(d):
+        b = d["time"]["budget"]
+        b.update(unmeasured=b["idle"], idle=0)
+        d["time"]["classes"]["unmeasured"] = 1.25
+
+    d = page.show(some)
+    assert page.texts(".answer .lead")[1] == held_back(d)[0] and held_back(d)[0].startswith("not measured: ")
+    assert page.texts(".answer p:not(.lead)")[2] == held_back(d)[1]
+    assert page.rows("#table-time")[len(CLASSES)] == ["not measured", seconds(1.25), percent(1.25, 4.2)]
+    drawn, = (s for s in page.chart("time").of(tag="rect") if s.get("data-name") == "not measured")
+    assert (float(drawn["data-value"]), drawn["fill"]) == (1.25, "var(--s5)")
 
 
 def other(d):

@@ -98,9 +98,9 @@ static void test_never_less_than_the_tasks(void **state)
 
 static void test_json(void **state)
 {
-	static const char *const parts[] = {"cpu",   "runqueue",     "gil",
-					    "lock",  "network",	     "storage",
-					    "sleep", "unclassified", "idle"};
+	static const char *const parts[] = {"cpu",	  "runqueue", "gil",   "lock",
+					    "network",	  "storage",  "sleep", "unclassified",
+					    "unmeasured", "idle"};
 	struct fixture *fx = fx_new();
 	struct buf out = BUF_INIT;
 	struct sink s = {.out = &out};

@@ -287,7 +287,7 @@ static void tail_of_many(struct fixture *fx)
 	task_of(fx, 1, 5, "e", 4100, 3900, 1);
 }
 
-/* None of its tasks has times. */
+/* None of its tasks has classes of time. */
 static void asynchronous(struct fixture *fx)
 {
 	fx_hello(fx, 1, "{\"nthreads\": 1}");
@@ -491,14 +491,14 @@ static const struct input {
 	{tail_of_many, "tail", "for the last 20 % of the wall time (2.000 s)",
 	 "tail_seconds=2 s; wall_time=10 s; percent=20 %; threads=4 threads; "
 	 "tail_idle_thread_seconds=6 s; last_prefix=task"},
-	{asynchronous, "gil_wait", IDLE, NULL},
-	{asynchronous, "lock_wait", IDLE, NULL},
-	{asynchronous, "storage_wait", IDLE, NULL},
-	{asynchronous, "network_wait", IDLE, NULL},
-	{asynchronous, "run_queue", IDLE, NULL},
-	{asynchronous, "sleeping", IDLE, NULL},
-	{asynchronous, "unclassified", IDLE, NULL},
-	{asynchronous, "cpu_bound", IDLE, NULL},
+	{asynchronous, "gil_wait", "gil_wait_seconds", NULL},
+	{asynchronous, "lock_wait", "lock_wait_seconds", NULL},
+	{asynchronous, "storage_wait", "storage_wait_seconds", NULL},
+	{asynchronous, "network_wait", "network_wait_seconds", NULL},
+	{asynchronous, "run_queue", "runqueue_wait_seconds", NULL},
+	{asynchronous, "sleeping", "sleep_seconds", NULL},
+	{asynchronous, "unclassified", "unclassified_seconds", NULL},
+	{asynchronous, "cpu_bound", "cpu_and_runqueue_seconds", NULL},
 	{lock_at_a_site, "lock_wait",
 	 " for locks other than the interpreter's; 900.0 ms of long waits at '0x1000'",
 	 "lock_wait_seconds=1 s; task_wall_seconds=6.666 s; percent=15.00150015 %; "
