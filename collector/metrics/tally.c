@@ -50,19 +50,28 @@ struct value attempt_storage_known(const struct attempt *a)
 
 /*
  * Page faults of mapped files and libraries are in no call. A task that had them waited for storage
- * as long as the other classes leave over, but at least as long as its calls show.
+ * as long as the other classes leave over, but at least as long as its calls show. If one of these
+ * is unknown, what is left over may be that one's: then its wait is unknown.
  */
-static void estimate_storage(const struct attempt *a, struct classes *c, double rest)
+static void estimate_storage(const struct attempt *a, struct classes *c, bool wall_known,
+			     double rest)
 {
+	const uint32_t storage = 1u << CREMA_T_storage_wait;
 	double measured = c->seconds[CREMA_T_storage_wait];
 
 	if (!(a->flags & CREMA_TASK_FAULT_STORAGE))
 		return;
+	c->storage_estimated = wall_known && !(c->unknown & ~storage);
+	if (!c->storage_estimated) {
+		c->seconds[CREMA_T_storage_wait] = 0;
+		c->cls[CREMA_T_storage_wait] = value_null();
+		c->unknown |= storage;
+		return;
+	}
 	rest += measured;
-	c->storage_estimated = true;
 	c->seconds[CREMA_T_storage_wait] = rest > measured ? rest : measured;
 	c->cls[CREMA_T_storage_wait] = value_real(c->seconds[CREMA_T_storage_wait]);
-	c->unknown &= ~(1u << CREMA_T_storage_wait);
+	c->unknown &= ~storage;
 }
 
 void attempt_classes(const struct attempt *a, struct classes *c)
@@ -90,9 +99,9 @@ void attempt_classes(const struct attempt *a, struct classes *c)
 		}
 		rest -= c->seconds[i];
 	}
+	estimate_storage(a, c, wall_known, rest);
 	if (!wall_known)
 		return;
-	estimate_storage(a, c, rest);
 	rest = wall;
 	for (i = 0; i < CREMA_TIMES; i++)
 		rest -= c->seconds[i];

@@ -73,6 +73,34 @@ static void test_an_unknown_class_is_in_unclassified(void **state)
 	fx_free(fx);
 }
 
+/* 8 s remain of a task whose page faults waited for storage: without the run queue's times they may
+ * have been waits for a core. */
+static void test_storage_or_run_queue(void **state)
+{
+	struct fixture *fx = fx_new();
+	struct task_record r = work(1, "a", 0, 10000);
+	struct found found;
+	struct budget b;
+
+	(void)state;
+	fx_hello(fx, 1, "{\"nthreads\": 1}");
+	TASK_SET(&r, flags, CREMA_TASK_FAULT_STORAGE);
+	SET_OWN(&r, cpu, 2000);
+	r.own_known &= ~(1u << CREMA_T_runqueue);
+	fx_task(fx, 1, &r);
+	collect(fx, &found);
+	assert_true(budget_build(&b, found.report.facts));
+	assert_true(isnan(b.class_s[CREMA_T_storage_wait]) && isnan(b.class_s[CREMA_T_runqueue]));
+	assert_real(b.class_s[CREMA_T_cpu], 2);
+	assert_real(b.unclassified, 8);
+	assert_null(finding_of(&found, "storage_wait"));
+	assert_string_equal(gap_of(&found, "storage_wait"), "storage_wait_seconds");
+	assert_string_equal(gap_of(&found, "unclassified"), "unclassified_seconds");
+	assert_null(strstr(finding_of(&found, "low_cpu_efficiency")->sentence, "storage"));
+	found_free(&found);
+	fx_free(fx);
+}
+
 /* More concurrent tasks than threads were reported: none was idle. */
 static void test_never_less_than_the_tasks(void **state)
 {
@@ -136,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts_add_up),
 		cmocka_unit_test(test_an_unknown_class_is_in_unclassified),
+		cmocka_unit_test(test_storage_or_run_queue),
 		cmocka_unit_test(test_never_less_than_the_tasks),
 		cmocka_unit_test(test_json),
 	};

@@ -429,6 +429,51 @@ static void test_events_of_a_chunk(void **state)
 	fx_free(fx);
 }
 
+#define ALL_TIMES ((1u << CREMA_TIMES) - 1)
+
+/* Page faults waited for storage, and calls for 5 ms of 100 ms. */
+static struct task_record faulted(uint64_t attempt, const char *key, int cpu, uint32_t known)
+{
+	struct task_record r = fx_record(attempt, key, "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
+
+	set_times(&r, cpu, 0, 10, 0, 5);
+	r.own_known = known;
+	return r;
+}
+
+/* With another class unknown, what remains may be of that class. */
+static void test_no_estimate_from_an_unknown_rest(void **state)
+{
+	const uint32_t queue = 1u << CREMA_T_runqueue, storage = 1u << CREMA_T_storage_wait;
+	struct fixture *fx = fx_new();
+	struct task_record r = faulted(1, "k", 30, ALL_TIMES & ~queue);
+	struct classes c;
+
+	(void)state;
+	fx_hello(fx, 1, NULL);
+	fx_task(fx, 1, &r);
+	r = faulted(2, "m", 30, ALL_TIMES & ~storage);
+	fx_task(fx, 1, &r);
+	r = faulted(3, "n", 30, ALL_TIMES);
+	r.known &= ~(UINT64_C(1) << TASK_F_wall_ns);
+	fx_task(fx, 1, &r);
+	fx_runs(fx);
+	attempt_classes(fx_attempt(fx, 1, 1), &c);
+	assert_unknown(c.cls[CREMA_T_storage_wait]);
+	assert_near(value_real(c.seconds[CREMA_T_storage_wait]), 0);
+	assert_int_equal(c.unknown, queue | storage);
+	assert_false(c.storage_estimated);
+	assert_near(c.cls[CREMA_T_cpu], 0.03);
+	assert_near(c.unclassified, 0.07);
+	attempt_classes(fx_attempt(fx, 1, 2), &c);
+	assert_near(c.cls[CREMA_T_storage_wait], 0.06); /* only itself was unknown */
+	assert_true(c.storage_estimated);
+	attempt_classes(fx_attempt(fx, 1, 3), &c); /* without its wall time nothing remains */
+	assert_unknown(c.cls[CREMA_T_storage_wait]);
+	assert_unknown(c.unclassified);
+	fx_free(fx);
+}
+
 static void test_classes_of_a_task(void **state)
 {
 	struct fixture *fx = fx_new();
@@ -439,11 +484,9 @@ static void test_classes_of_a_task(void **state)
 	fx_hello(fx, 1, NULL);
 	set_times(&r, 70, 500, 20, 0, 40); /* more than its wall time: kept; pool time is extra */
 	fx_task(fx, 1, &r);
-	r = fx_record(2, "m", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
-	set_times(&r, 30, 0, 10, 0, 5);
+	r = faulted(2, "m", 30, ALL_TIMES);
 	fx_task(fx, 1, &r);
-	r = fx_record(3, "n", "s", CREMA_TASK_FAULT_STORAGE, 0, 100);
-	set_times(&r, 95, 0, 10, 0, 5); /* nothing remains: the times from the calls are kept */
+	r = faulted(3, "n", 95, ALL_TIMES); /* nothing remains: the times from the calls are kept */
 	fx_task(fx, 1, &r);
 	fx_runs(fx);
 	attempt_classes(fx_attempt(fx, 1, 1), &c);
@@ -626,6 +669,7 @@ int main(void)
 		cmocka_unit_test(test_empty_run_is_unknown),
 		cmocka_unit_test(test_events_of_a_chunk),
 		cmocka_unit_test(test_classes_of_a_task),
+		cmocka_unit_test(test_no_estimate_from_an_unknown_rest),
 		cmocka_unit_test(test_worker_counts),
 		cmocka_unit_test(test_a_month_in_few_points),
 		cmocka_unit_test(test_transfers),
