@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_results.c - results that the client gathered: bytes that left the workers on Dask's
  * connections and that no worker received. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "collector/findings/check.h"
 
@@ -17,35 +19,74 @@ struct gathered {
 	bool unknown;
 };
 
-/* Totals after the first task's start and before another run's. The time until the first of them is
- * left out, as results of an earlier run may have left then. */
-static void add_worker(struct gathered *g, const struct run *r, const struct worker *w)
+static bool counts(const struct run *r, double t)
 {
-	double end = fmin(r->others.next_start, r->stop + AFTER_SECONDS), t;
-	const struct history_point *p, *before = NULL;
-	double sent;
+	return t >= r->start && t <= fmin(r->others.next_start, r->stop + AFTER_SECONDS);
+}
+
+/* Returns how many; the latest totals are left out if they fall, as nothing corrects them yet. */
+static size_t steps_of(const struct worker *w, enum history_series s, struct history_step *v)
+{
+	const struct history_point *p;
+	size_t n = 0;
 
 	for (p = w->history.v; p < w->history.v + w->history.n; p++) {
-		t = worker_utc(w, p->boot_ns);
-		if (!(t >= r->start) || !(t <= end))
-			continue;
-		if (!(p->known >> HISTORY_comm_write_bytes & 1u) ||
-		    !(p->known >> HISTORY_comm_read_bytes & 1u)) {
-			g->unknown = true;
-			continue;
-		}
-		if (before) {
-			sent = (double)(p->v[HISTORY_comm_write_bytes] -
-					before->v[HISTORY_comm_write_bytes]);
-			g->sent += sent;
-			g->received += (double)(p->v[HISTORY_comm_read_bytes] -
-						before->v[HISTORY_comm_read_bytes]);
-			if (sent >= LARGE_STEP_BYTES)
-				g->until = fmax(g->until, worker_utc(w, before->boot_ns));
-			g->sent -= BYTES_PER_SECOND * (t - worker_utc(w, before->boot_ns));
-		}
-		before = p;
+		if (p->known >> s & 1u)
+			v[n++] = (struct history_step){p->boot_ns, p->v[s]};
 	}
+	n -= n > 1 && v[n - 1].sum < v[n - 2].sum;
+	return history_mend(v, n);
+}
+
+static void add_step(struct gathered *g, double from, double to, uint64_t sent, uint64_t received)
+{
+	g->sent += (double)sent - BYTES_PER_SECOND * (to - from);
+	g->received += (double)received;
+	if ((double)sent >= LARGE_STEP_BYTES)
+		g->until = fmax(g->until, from);
+}
+
+/* Totals after the first task's start and before another run's; both sums between the same ones.
+ * The time until the first of them is left out, as results of an earlier run may have left then.
+ * 0 or -ENOMEM. */
+static int add_worker(struct gathered *g, const struct run *r, const struct worker *w)
+{
+	struct history_step *sent = calloc(2 * w->history.n + 1, sizeof(*sent)), *received;
+	size_t n, m, i, k = 0;
+	double t, before = (double)NAN;
+	uint64_t s = 0, c = 0;
+
+	if (!sent)
+		return -ENOMEM;
+	received = sent + w->history.n;
+	n = steps_of(w, HISTORY_comm_write_bytes, sent);
+	m = steps_of(w, HISTORY_comm_read_bytes, received);
+	for (i = 0; i < n; i++) {
+		while (k < m && received[k].at_ns < sent[i].at_ns)
+			k++;
+		t = worker_utc(w, sent[i].at_ns);
+		if (k == m || received[k].at_ns != sent[i].at_ns || !counts(r, t))
+			continue;
+		if (!isnan(before))
+			add_step(g, before, t, sent[i].sum - s, received[k].sum - c);
+		before = t;
+		s = sent[i].sum;
+		c = received[k].sum;
+	}
+	free(sent);
+	return 0;
+}
+
+static bool is_unknown(const struct run *r, const struct worker *w)
+{
+	const uint32_t both = 1u << HISTORY_comm_write_bytes | 1u << HISTORY_comm_read_bytes;
+	const struct history_point *p;
+
+	for (p = w->history.v; p < w->history.v + w->history.n; p++) {
+		if ((p->known & both) != both && counts(r, worker_utc(w, p->boot_ns)))
+			return true;
+	}
+	return false;
 }
 
 enum verdict finding_large_results(const struct report *r, struct draft *d)
@@ -57,8 +98,10 @@ enum verdict finding_large_results(const struct report *r, struct draft *d)
 
 	if (run->plain || !run->attempts.n)
 		return CHECK_IDLE;
-	for (i = 0; i < run->workers.n; i++)
-		add_worker(&g, run, run->workers.v[i]);
+	for (i = 0; i < run->workers.n && !g.unknown && !d->no_memory; i++) {
+		g.unknown = is_unknown(run, run->workers.v[i]);
+		d->no_memory = add_worker(&g, run, run->workers.v[i]) != 0;
+	}
 	if (g.unknown)
 		return draft_unknown(d, "comm_write_bytes");
 	bytes = g.sent - g.received - BYTES_PER_TASK * (double)run->attempts.n;

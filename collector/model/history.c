@@ -69,6 +69,23 @@ static void fill(struct history_point *p, const struct totals *t)
 	p->children_cpu_ns = t->children.cpu_ns;
 }
 
+size_t history_mend(struct history_step *v, size_t n)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < n; i++) {
+		if (kept && i + 1 < n && v[i].sum < v[kept - 1].sum &&
+		    v[i + 1].sum >= v[kept - 1].sum)
+			continue;
+		v[kept++] = v[i];
+	}
+	for (i = kept; i-- > 1;) {
+		if (v[i].sum < v[i - 1].sum)
+			v[i - 1].sum = v[i].sum;
+	}
+	return kept;
+}
+
 static int by_time(const void *pa, const void *pb)
 {
 	const struct history_point *a = pa, *b = pb;

@@ -57,6 +57,11 @@ struct history {
 	size_t n, cap;
 };
 
+/* One series at one time. */
+struct history_step {
+	uint64_t at_ns, sum;
+};
+
 struct model;
 struct totals;
 
@@ -65,6 +70,14 @@ const char *history_name(enum history_series s);
 bool history_is_class(enum history_series s);
 /* Whether it comes with the worker's snapshots. */
 bool history_is_sampled(enum history_series s);
+
+/*
+ * Makes steps, ordered by time, rise. Sums that are read while a thread folds its numbers may miss
+ * them: a step that falls below its predecessor and is corrected by the next carries no
+ * information, and is removed. A value that stays lower was retracted (a wait that turned out to be
+ * another kind): it counts as if it had never been there. Returns how many steps remain.
+ */
+size_t history_mend(struct history_step *v, size_t n);
 
 /* Adds the totals as a point: 0 or -ENOMEM. */
 int history_add(struct model *m, struct history *h, const struct totals *t, uint64_t snapshot_ns);

@@ -8,11 +8,8 @@
 #include <string.h>
 
 /* One series of one worker: its known values over time. */
-struct step {
-	uint64_t at_ns, sum;
-};
 struct steps {
-	struct step *v;
+	struct history_step *v;
 	size_t n, cap;
 };
 
@@ -97,35 +94,12 @@ static void spread(struct timeline *t, enum history_series s, uint64_t from, uin
 	}
 }
 
-/*
- * Sums that are read while a thread folds its numbers may miss them: a step that falls below its
- * predecessor and is corrected by the next carries no information. A value that stays lower was
- * retracted (a wait that turned out to be another kind): it counts as if it had never been there.
- */
-static void mend(struct steps *steps)
-{
-	struct step *v = steps->v;
-	size_t i, kept = 0;
-
-	for (i = 0; i < steps->n; i++) {
-		if (kept && i + 1 < steps->n && v[i].sum < v[kept - 1].sum &&
-		    v[i + 1].sum >= v[kept - 1].sum)
-			continue;
-		v[kept++] = v[i];
-	}
-	steps->n = kept;
-	for (i = kept; i-- > 1;) {
-		if (v[i].sum < v[i - 1].sum)
-			v[i - 1].sum = v[i].sum;
-	}
-}
-
 static int collect(struct steps *steps, const struct worker *w, const uint64_t *utc_ns,
 		   enum history_series s)
 {
 	const struct history *h = &w->history;
 	uint64_t snapshot = 0;
-	struct step *step;
+	struct history_step *step;
 	size_t i;
 
 	steps->n = 0;
@@ -141,11 +115,11 @@ static int collect(struct steps *steps, const struct worker *w, const uint64_t *
 		step = ARRAY_NEW(steps);
 		if (!step)
 			return -ENOMEM;
-		*step = (struct step){utc_ns[i], h->v[i].v[s]};
+		*step = (struct history_step){utc_ns[i], h->v[i].v[s]};
 		if (steps->n > 1 && step->at_ns < step[-1].at_ns)
 			step->at_ns = step[-1].at_ns; /* another clock pair */
 	}
-	mend(steps);
+	steps->n = history_mend(steps->v, steps->n);
 	return 0;
 }
 
@@ -172,12 +146,12 @@ static void add_series(struct timeline *t, const struct worker *w, const struct 
 		       uint64_t first_ns, enum history_series s)
 {
 	uint64_t tail = (uint64_t)(TIMELINE_TAIL_SECONDS * 1e9), end = worker_end_ns(t, w);
-	struct step before = {first_ns, 0};
+	struct history_step before = {first_ns, 0};
 	double length;
 	size_t i;
 
 	for (i = 0; i < steps->n; i++) {
-		const struct step *now = &steps->v[i];
+		const struct history_step *now = &steps->v[i];
 
 		if (now->at_ns > t->start_ns && before.at_ns < t->stop_ns) {
 			spread(t, s, before.at_ns, now->at_ns, now->sum - before.sum);

@@ -165,6 +165,58 @@ static void test_growth_far_from_the_limit(void **state)
 	}
 }
 
+/*
+ * Totals that are read while a thread folds its numbers miss some of them. A task of 10 s begins at
+ * 1 s; per case, MB sent and received at 0.5 s, and then each second. No case may count more than
+ * what left the worker from 1.5 s on, and of what it received since then all counts.
+ */
+static void test_totals_that_fall(void **state)
+{
+	enum { SENT_POINTS = 5 };
+	static const struct {
+		int sent[SENT_POINTS], received[SENT_POINTS];
+		double bytes; /* without the messages that are deducted; 0: no finding */
+	} cases[] = {
+		{{0, 0, 5, 4, 6}, {0, 0, 0, 0, 0}, 0},
+		{{0, 100, 300, 290, 400}, {0, 0, 0, 0, 0}, 300e6},
+		{{0, 100, 200, 300, 400}, {0, 50, 70, 60, 80}, 270e6},
+		/* the first totals in the run, of one of both */
+		{{90, 80, 100, 200, 300}, {0, 0, 0, 0, 0}, 200e6},
+		{{0, 0, 100, 200, 300}, {90, 80, 100, 100, 100}, 200e6},
+		/* the latest ones: those that correct them have yet to come */
+		{{0, 0, 100, 300, 200}, {0, 0, 0, 0, 0}, 300e6},
+		{{0, 0, 100, 300, 400}, {0, 0, 0, 100, 50}, 200e6},
+		/* what stays lower had never been there */
+		{{0, 0, 100, 200, 300}, {0, 100, 90, 80, 80}, 300e6},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fixture *fx = fx_new();
+		struct task_record r = work(1, "a", 1000, 11000);
+		const struct finding *f;
+		struct found found;
+
+		fx_hello(fx, 1, "{}");
+		fx_task(fx, 1, &r);
+		for (int k = 0; k < SENT_POINTS; k++)
+			sent(fx, 500 + 1000 * k, true, (uint64_t)cases[i].sent[k] * 1000000,
+			     (uint64_t)cases[i].received[k] * 1000000);
+		collect(fx, &found);
+		f = finding_of(&found, "large_results");
+		if (f ? !cases[i].bytes : cases[i].bytes > 0)
+			fail_msg("case %zu: %s", i, f ? f->sentence : "none");
+		/* 10 kB for the task, and 100 kB/s over at most 3 s */
+		if (f)
+			assert_in_range(
+				(uint64_t)(cases[i].bytes -
+					   value_number(evidence_of(f, "sent_bytes"), NULL)),
+				10000, 310000);
+		found_free(&found);
+		fx_free(fx);
+	}
+}
+
 /* A run with hostile names: sentences stay short and printable, and the evidence has complete
  * names. */
 static void test_hostile_names(void **state)
@@ -498,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_evidence),
 		cmocka_unit_test(test_worked_examples),
 		cmocka_unit_test(test_growth_far_from_the_limit),
+		cmocka_unit_test(test_totals_that_fall),
 		cmocka_unit_test(test_hostile_names),
 		cmocka_unit_test(test_counts_close),
 		cmocka_unit_test(test_outputs),
