@@ -127,7 +127,8 @@ bool attempt_imports(const struct attempt *a);
 /* Extra time of tasks that read Python modules over others of their kind, and their number. */
 double import_seconds(const struct kinds *k, size_t *tasks);
 
-/* The host with the most threads per core, and both numbers; NULL: no host's cores are known. */
+/* The host that had the most threads per core at one time, the first of equal ones by name, and
+ * both numbers; NULL: no host's cores are known. */
 const char *fullest_host(const struct report *r, double *threads, double *cores);
 
 /* Whether the run's tasks hardly ever ran two at a time, while none waited on a worker. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_time.c - where the tasks' time went: counted ones, or all (facts_shown()). */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector/findings/check.h"
@@ -108,43 +107,26 @@ static void say_site(const struct report *r, struct draft *d, enum crema_time_id
 			    draft_name(d, frame_of(row)));
 }
 
-/* By name: addresses differ each time, and of equal hosts the first is named. */
-static int by_host(const void *a, const void *b)
-{
-	const struct worker_track *const *x = a, *const *y = b;
-	const char *m = (*x)->worker->host, *n = (*y)->worker->host;
-
-	return strcmp(m ? m : "", n ? n : "");
-}
-
 const char *fullest_host(const struct report *r, double *threads, double *cores)
 {
 	const struct tracking *tracking = r->facts->tracking;
-	const struct worker_track **track = calloc(tracking->n + 1, sizeof(void *));
-	const char *host, *worst = NULL;
-	double n, c;
-	size_t i, k;
+	const struct worker_track *t;
+	const char *worst = NULL;
+	double load, most = 0;
 
 	*threads = 0;
 	*cores = 1;
-	for (i = 0; track && i < tracking->n; i++)
-		track[i] = &tracking->v[i];
-	if (track)
-		qsort(track, tracking->n, sizeof(void *), by_host);
-	for (i = 0; track && i < tracking->n; i = k) {
-		host = track[i]->worker->host;
-		for (n = c = 0, k = i; k < tracking->n && track[k]->worker->host == host; k++) {
-			n += value_number(track[k]->cores, NULL);
-			c = value_number(track[k]->worker->cores, NULL);
-		}
-		if (host && c > 0 && n / c > *threads / *cores) {
-			worst = host;
-			*threads = n;
-			*cores = c;
-		}
+	for (t = tracking->v; t < tracking->v + tracking->n; t++) {
+		load = t->host_threads / value_number(t->worker->cores, NULL);
+		if (!t->worker->host || !isfinite(load) || load < most ||
+		    (worst && load <= most && strcmp(t->worker->host, worst) >= 0))
+			continue;
+		worst = t->worker->host;
+		*threads = t->host_threads;
+		*cores = value_number(t->worker->cores, NULL);
+		most = load;
 	}
-	free(track);
-	return worst;
+	return most > 0 ? worst : NULL;
 }
 
 /* Suggests as many processes as threads, but no more than cores, and estimates the gain: the

@@ -173,16 +173,76 @@ static int track_last_seen(const struct run *r, struct worker_track *t)
 	return rc;
 }
 
+/* Workers or threads that come (negative: leave). */
 struct change {
-	double time;
-	int step;
+	double time, step;
 };
 
+/* Who leaves at that time leaves first. */
 static int by_time(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 
-	return x->time < y->time ? -1 : x->time > y->time;
+	if (x->time < y->time || x->time > y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->step < y->step ? -1 : x->step > y->step;
+}
+
+/* Until its last message if it is gone: 1 or 2 changes. */
+static size_t add_life(struct change *c, const struct worker *w, double step)
+{
+	c[0] = (struct change){w->first, step};
+	if (!w->goodbye && !w->silent)
+		return 1;
+	c[1] = (struct change){w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last, -step};
+	return 2;
+}
+
+static double most_at_once(const struct run *r, struct change *c, size_t n)
+{
+	double now = 0, most = 0;
+	size_t i;
+
+	qsort(c, n, sizeof(*c), by_time);
+	for (i = 0; i < n && (c[i].time <= r->from || c[i].time < r->to); i++) {
+		if (c[i].time > r->from)
+			most = fmax(most, now);
+		now += c[i].step;
+	}
+	return isnan(now) ? now : fmax(most, now);
+}
+
+static int by_host(const void *a, const void *b)
+{
+	const struct worker_track *const *x = a, *const *y = b;
+	uintptr_t m = (uintptr_t)(*x)->worker->host, n = (uintptr_t)(*y)->worker->host;
+
+	return m < n ? -1 : m > n;
+}
+
+/* A worker that replaced another one adds no threads. 0 or -ENOMEM. */
+static int count_threads(const struct run *r, struct tracking *t)
+{
+	struct worker_track **track = calloc(t->n + 1, sizeof(*track));
+	struct change *c = calloc(2 * t->n + 1, sizeof(*c));
+	int rc = track && c ? 0 : -ENOMEM;
+	size_t i, k, n;
+	double most;
+
+	for (i = 0; !rc && i < t->n; i++)
+		track[i] = &t->v[i];
+	if (!rc)
+		qsort(track, t->n, sizeof(*track), by_host);
+	for (i = 0; !rc && i < t->n;) {
+		for (n = 0, k = i; k < t->n && !by_host(&track[i], &track[k]); k++)
+			n += add_life(c + n, track[k]->worker, value_number(track[k]->cores, NULL));
+		most = most_at_once(r, c, n);
+		while (i < k)
+			track[i++]->host_threads = most;
+	}
+	free(track);
+	free(c);
+	return rc;
 }
 
 /* The number of workers: each second (in a run above two hours: GRID_POINTS times), and just before
@@ -190,20 +250,14 @@ static int by_time(const void *a, const void *b)
 static int count_workers(const struct run *r, struct series *out)
 {
 	struct change *c = calloc(2 * r->workers.n + 1, sizeof(*c));
-	double step = grid_step(r), t, end;
+	double step = grid_step(r), t, now = 0;
 	size_t n = 0, i, k = 0;
-	int now = 0, rc = 0;
+	int rc = 0;
 
 	if (!c)
 		return -ENOMEM;
-	for (i = 0; i < r->workers.n; i++) {
-		const struct worker *w = r->workers.v[i];
-
-		end = w->goodbye ? worker_utc(w, w->goodbye_boot_ns) : w->last;
-		c[n++] = (struct change){w->first, 1};
-		if (w->goodbye || w->silent)
-			c[n++] = (struct change){end, -1};
-	}
+	for (i = 0; i < r->workers.n; i++)
+		n += add_life(c + n, r->workers.v[i], 1);
 	qsort(c, n, sizeof(*c), by_time);
 	while (k < n && c[k].time <= r->from)
 		now += c[k++].step;
@@ -283,7 +337,7 @@ struct tracking *tracking_build(const struct run *run)
 		if (track_samples(run, &t->v[i]) || track_probes(run, &t->v[i]))
 			goto fail;
 	}
-	if (!isnan(run->from) && count_workers(run, &t->workers))
+	if ((!isnan(run->from) && count_workers(run, &t->workers)) || count_threads(run, t))
 		goto fail;
 	for (i = 0; i < t->n; i++) {
 		if (track_last_seen(run, &t->v[i]))

@@ -241,9 +241,9 @@ __attribute__((unused)) static void fx_large(struct fixture *fx, int worker, uin
 	fx_end(fx, worker, &b);
 }
 
-/* A worker's HELLO, from a host with this number of cores. */
-__attribute__((unused)) static void hello_on(struct fixture *fx, int worker, const char *host,
-					     int threads, uint64_t cores)
+/* A worker's HELLO at that time, from a host with this number of cores. */
+__attribute__((unused)) static void hello_at(struct fixture *fx, int worker, const char *host,
+					     int threads, uint64_t cores, int ms)
 {
 	char stack[40];
 	struct buf b = BUF_INIT;
@@ -257,13 +257,19 @@ __attribute__((unused)) static void hello_on(struct fixture *fx, int worker, con
 	pack_kv_text(&pk, "host", host);
 	pack_kv_u64(&pk, "pid", (uint64_t)worker);
 	pack_kv_u64(&pk, "cores", cores);
-	pack_kv_u64(&pk, "boot_ns", BOOT);
-	pack_kv_u64(&pk, "real_ns", BASE * UINT64_C(1000000000));
+	pack_kv_u64(&pk, "boot_ns", AT(ms));
+	pack_kv_u64(&pk, "real_ns", UTC_NS(ms));
 	pack_kv_text(&pk, "stack", stack);
 	pack_text(&pk, "task_fields");
 	task_pack_names(&pk);
 	fx_frame(fx, CREMA_FRAME_HELLO, worker, 0, &b);
 	buf_release(&b);
+}
+
+__attribute__((unused)) static void hello_on(struct fixture *fx, int worker, const char *host,
+					     int threads, uint64_t cores)
+{
+	hello_at(fx, worker, host, threads, cores, 0);
 }
 
 __attribute__((unused)) static void hello_of_host(struct fixture *fx, int threads, uint64_t cores)
