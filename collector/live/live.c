@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
+#include "collector/model/lost.h"
 #include "common/auth.h"
 #include "common/hash.h"
 #include "common/log.h"
@@ -84,6 +85,20 @@ int live_add_folded(struct live *live, const uint8_t *id, bool lost)
 	return 0;
 }
 
+uint64_t live_lost(const struct live_worker *w)
+{
+	return lost_records(w->missing, w->row.value[LIVE_records_refused]);
+}
+
+uint64_t live_refused(const struct live *live, const uint8_t *id)
+{
+	const struct live_seen *seen = find_seen(live, id);
+
+	if (!seen)
+		return 0;
+	return seen->worker ? seen->worker->row.value[LIVE_records_refused] : seen->refused;
+}
+
 static void free_worker(struct live *live, struct live_worker *w)
 {
 	live_calls_forget(live, w);
@@ -100,6 +115,8 @@ static void forget(struct live *live, struct live_worker **at, bool lost)
 	*at = w->next;
 	seen->worker = NULL;
 	seen->lost = lost;
+	seen->refused = w->row.value[LIVE_records_refused];
+	live->records_lost += live_lost(w);
 	live->with_notes_gone += w->notes;
 	live->worker_count--;
 	free_worker(live, w);

@@ -8,7 +8,7 @@
  * records it reads only ends, and only their first few values.
  *
  * Memory: about 2.5 kB for each worker that is present or left recently, LIVE_WORKERS at most (160
- * MB); up to 96 bytes for each earlier one. Earlier ones are those with a goodbye beyond
+ * MB); up to 112 bytes for each earlier one. Earlier ones are those with a goodbye beyond
  * LIVE_GONE_KEPT and lost ones beyond LIVE_LOST_KEPT. If such a lost one comes back, it is still
  * journaled, but the live numbers no longer include its work, and one line reports that. There are
  * LIVE_PREFIXES prefixes, and no data per task. The counts of a worker stay in the sums after it is
@@ -43,7 +43,8 @@
  *   totals    {layer: bytes} since the journal's beginning
  *   memory    {rss_bytes, limit_bytes, managed_bytes, spilled_bytes, largest_ratio, near_limit}
  *   completeness {records_lost, records_refused, tasks_refused, each null while a worker is silent
- *             or lost, with its known part as NAME_at_least; workers_with_notes}
+ *             or lost, with its known part as NAME_at_least; workers_with_notes}; what was refused
+ *             is not lost (model/lost.h)
  *   journal_over why the journal is larger than --max-bytes, null: it is not
  *   journal_error why the journal cannot be written now, null: it can
  *   journals, journals_trouble: of `crema page`, see watch.h; else null
@@ -196,6 +197,8 @@ void live_hello_fields(struct live_fields *fields, const msgpack_object *map);
 bool live_full(struct live *live, const uint8_t *worker);
 /* An agent came (+1) or left (-1). */
 void live_connection(struct live *live, const uint8_t *worker, int change);
+/* How many records it refused; 0: unknown worker. */
+uint64_t live_refused(const struct live *live, const uint8_t *worker);
 /* Once a second: determines whether the cluster is idle, and folds workers that left long ago into
  * the sums. */
 void live_tick(struct live *live);

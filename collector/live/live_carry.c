@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collector/live/live_parts.h"
+#include "collector/model/lost.h"
 
 static void pack_prefix(msgpack_packer *pk, const struct live_prefix *p)
 {
@@ -24,7 +25,7 @@ void live_pack_sums(const struct live *live, msgpack_packer *pk)
 	map = pack_map_begin(pk);
 	pack_kv_u64(pk, "chunks", live->chunks);
 	pack_kv_u64(pk, "events", live->events);
-	pack_kv_u64(pk, "records_lost", live->records_lost);
+	pack_kv_u64(pk, "lost_gone", live->records_lost);
 	pack_kv_u64(pk, "records_bad", live->records_bad);
 	pack_text(pk, "ended");
 	pack_array(pk, LIVE_STATUSES);
@@ -62,6 +63,14 @@ static void take_prefix(struct live *live, const msgpack_object *row)
 		p->ended[i] += item_u64(row, 2 + i);
 }
 
+/* Earlier versions had the numbers missing from all workers' streams. */
+static uint64_t take_lost(const struct live *live, const msgpack_object *map)
+{
+	uint64_t missing = get_u64(map, "records_lost", 0);
+
+	return get_u64(map, "lost_gone", lost_records(missing, live->total[LIVE_records_refused]));
+}
+
 void live_take_sums(struct live *live, const msgpack_object *map)
 {
 	const msgpack_object *ended = get(map, "ended"), *rows = get(map, "prefixes");
@@ -69,7 +78,7 @@ void live_take_sums(struct live *live, const msgpack_object *map)
 
 	live->chunks += get_u64(map, "chunks", 0);
 	live->events += get_u64(map, "events", 0);
-	live->records_lost += get_u64(map, "records_lost", 0);
+	live->records_lost += take_lost(live, map);
 	live->records_bad += get_u64(map, "records_bad", 0);
 	for (i = 0; i < LIVE_STATUSES; i++)
 		live->ended[i] += item_u64(ended, i);

@@ -33,6 +33,7 @@ static const size_t worker_numbers[] = {
 	offsetof(struct live_worker, sample_boot_ns),
 	offsetof(struct live_worker, probe_boot_ns),
 	offsetof(struct live_worker, events),
+	offsetof(struct live_worker, missing),
 };
 static const size_t worker_gauges[] = {
 	offsetof(struct live_worker, cpu_percent), offsetof(struct live_worker, rss_bytes),
@@ -273,6 +274,9 @@ static int load_worker(struct live *live, const msgpack_object_array *item)
 	    !take_gauges(&v[7], w) || !take_known(&live->places, &v[8], &w->row) ||
 	    !take_values(&live->places, &v[9], w->row.value))
 		return -EBADMSG;
+	/* What an earlier version had counted is in the sums, without what was refused. */
+	if (v[6].via.array.size < COUNT_OF(worker_numbers))
+		w->missing = w->row.value[LIVE_records_refused];
 	w->goodbye = flags & GOODBYE;
 	w->killed = flags & KILLED;
 	w->has_totals = flags & HAS_TOTALS;

@@ -119,6 +119,7 @@ void live_cluster(struct live *live, struct live_cluster *out)
 	out->records_bad = live->records_bad;
 	out->with_notes = live->with_notes_gone;
 	for (w = live->workers; w; w = w->next) {
+		out->records_lost += live_lost(w);
 		state = live_state(w, now);
 		out->with_notes += w->notes;
 		out->connected += state == LIVE_CONNECTED;

@@ -83,9 +83,9 @@ int live_data(struct live *live, const struct live_frame *frame)
 	uint32_t i, end;
 	int err = 0;
 
-	live->records_lost += frame->lost;
 	if (!w)
 		return folded ? 0 : -ENOMEM;
+	w->missing += frame->lost;
 	if (!live->restoring)
 		w->heard_ms = live_now_ms();
 	if (!fields)

@@ -201,14 +201,12 @@ static void put_memory(struct json *j, const struct live_cluster *c)
 
 static void put_completeness(struct json *j, const struct live_cluster *c)
 {
-	uint64_t refused = c->total[LIVE_records_refused]; /* known losses, including gaps */
-	uint64_t lost = c->records_lost > refused ? c->records_lost - refused : 0;
 	/* Workers that may have lost more than they reported, or a journal that was not read. */
 	bool unheard = c->silent + c->lost > 0 || c->losses_unknown;
 
 	emit_object(j, "completeness");
-	emit_at_least(j, "records_lost", c->losses_unknown ? value_null() : value_uint(lost),
-		      unheard);
+	emit_at_least(j, "records_lost",
+		      c->losses_unknown ? value_null() : value_uint(c->records_lost), unheard);
 	emit_at_least(j, "records_refused", total(c, LIVE_records_refused), unheard);
 	emit_at_least(j, "tasks_refused", total(c, LIVE_tasks_refused), unheard);
 	put_count(j, "workers_with_notes", c, c->with_notes);

@@ -79,8 +79,9 @@ struct live_worker {
 	struct live_anchor anchor[2], now;
 	struct ranges ended; /* numbers of ended attempts */
 	uint64_t events;
-	double cpu_percent, rss_bytes, running;				   /* sample */
-	double threads, limit_bytes;					   /* hello or probe */
+	uint64_t missing;			/* numbers of its streams that never arrived */
+	double cpu_percent, rss_bytes, running; /* sample */
+	double threads, limit_bytes;		/* hello or probe */
 	double executing, ready, long_running, fetching, managed, spilled; /* probe */
 	bool paused;							   /* the same */
 	struct live_told told;						   /* the same */
@@ -93,6 +94,7 @@ struct live_seen {
 	uint8_t id[CREMA_WORKER_ID_BYTES];
 	bool lost; /* folded without a goodbye, and silent since */
 	struct live_worker *worker;
+	uint64_t refused; /* records, until it was folded */
 };
 
 /* Maps the values of the checkpoint being read to ours; LIVE_VALUES: to none. */
@@ -120,7 +122,8 @@ struct live {
 	uint64_t total[LIVE_VALUES];
 	uint64_t without[LIVE_VALUES];
 	uint64_t counted, gone_ended, gone_killed, with_notes_gone;
-	uint64_t chunks, events, ended[LIVE_STATUSES], records_lost, records_bad;
+	uint64_t chunks, events, ended[LIVE_STATUSES], records_bad;
+	uint64_t records_lost; /* of folded workers; while watching of all */
 	uint64_t gone_order;
 	bool restoring;
 	bool watching; /* messages come from journals, not connections */
@@ -164,6 +167,8 @@ struct live_prefix *live_prefix_of(struct live *live, struct text name);
 enum live_state live_state(const struct live_worker *w, int64_t now_ms);
 /* Once a second: checks whether a task has begun or ended. */
 void live_watch_edges(struct live *live, int64_t now_ms);
+/* Records of the worker that are lost, see model/lost.h. */
+uint64_t live_lost(const struct live_worker *w);
 /* Frees the oldest gone workers beyond LIVE_GONE_KEPT. */
 void live_fold(struct live *live);
 /* Frees lost workers beyond LIVE_LOST_KEPT. */

@@ -308,7 +308,7 @@ struct worker {
 	uint16_t last_segment;	/* with a frame of it */
 	uint32_t outer_segment; /* see selection_history(): counted from 1 */
 	size_t outer_point;
-	uint64_t records_lost; /* gaps in its streams */
+	uint64_t records_lost; /* see lost.h */
 	struct lines_told lines;
 	struct stream stacks;	/* numbers of the long waits received */
 	struct stream spanned;	/* attempts whose span a selection has seen (selection.h) */

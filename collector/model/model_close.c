@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/model/lost.h"
 #include "common/rows.h"
 
 /* How that line of the agent begins (agent/ending.c). */
@@ -103,13 +104,11 @@ static uint64_t gaps(const struct worker *w)
 	return lost;
 }
 
-/* Missing records, without those that an agent dropped: the agent counts them as refused. */
 static uint64_t lost(const struct worker *w)
 {
 	const struct value *refused = &w->totals.records_refused;
-	uint64_t missing = gaps(w), known = refused->type == VALUE_UINT ? refused->v.u : 0;
 
-	return missing > known ? missing - known : 0;
+	return lost_records(gaps(w), refused->type == VALUE_UINT ? refused->v.u : 0);
 }
 
 static void settle_worker(struct worker *w)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/model/lost.h"
 #include "collector/watch/watch_parts.h"
 #include "common/auth.h"
 #include "common/clock.h"
@@ -61,6 +62,19 @@ static bool any_reading(const struct watch *w)
 	return i < w->n;
 }
 
+static uint64_t lost_now(const struct watch *w)
+{
+	const struct watch_worker *worker;
+	uint64_t lost = 0;
+	size_t at = 0;
+
+	while ((worker = table_next(&w->workers, &at))) {
+		if (worker->missing)
+			lost += lost_records(worker->missing, live_refused(w->live, worker->id));
+	}
+	return lost;
+}
+
 static void set_reach(struct watch *w)
 {
 	struct live_reach reach = {.all = true, .losses = w->ticks >= WATCH_HOLD};
@@ -74,7 +88,7 @@ static void set_reach(struct watch *w)
 	reach.losses &= reach.all;
 	for (i = 0; i < WATCH_HOLD; i++)
 		lost = w->held[i] < lost ? w->held[i] : lost;
-	reach.records_lost = lost + w->given_up;
+	reach.records_lost = lost;
 	live_set_reach(w->live, &reach);
 }
 
@@ -125,7 +139,7 @@ void watch_tick(struct watch *w)
 		all &= j->read && !j->error;
 	}
 	if (all)
-		w->held[w->ticks++ % WATCH_HOLD] = w->gaps;
+		w->held[w->ticks++ % WATCH_HOLD] = lost_now(w);
 	set_reach(w);
 	report_no_memory(w);
 }
@@ -186,6 +200,7 @@ void watch_free(struct watch *w)
 	free(w->journals);
 	loop_timer_free(w->timer);
 	table_release(&w->streams);
+	table_release(&w->workers);
 	arena_release(&w->arena);
 	buf_release(&w->scratch);
 	buf_release(&w->starts);

@@ -12,13 +12,13 @@
  * A gap in a stream's numbers may be filled by another journal: it counts as lost once it has been
  * there for WATCH_HOLD seconds while all journals were read to their ends. Until a journal has been
  * read to its end no number is known; while any cannot be read, the sums lack its records and
- * what is lost is unknown.
+ * what is lost is unknown. What the worker refused is not lost (model/lost.h).
  *
  * Runs that were dropped by retention before they were read are not in the sums; the latest totals
  * of workers that continue, and the numbers of their records, are (model/dropped.h). Segments that
  * are removed later change nothing.
  *
- * Memory: that of `live`, and about 200 bytes for each stream of each worker.
+ * Memory: that of `live`, about 200 bytes for each stream of each worker, and 100 for each worker.
  *
  * In live.json:
  *   journals  [{dir, state, error, quiet_seconds, bytes_read, bytes, runs_dropped,

@@ -20,21 +20,44 @@ static bool same_stream(const void *item, const void *key)
 	return s->stream == k->stream && !memcmp(s->worker, k->worker, sizeof(s->worker));
 }
 
+static bool same_worker(const void *item, const void *id)
+{
+	return !memcmp(((const struct watch_worker *)item)->id, id, CREMA_WORKER_ID_BYTES);
+}
+
+/* Creates it if there is none; NULL: out of memory. */
+static struct watch_worker *worker_of(struct watch *w, const uint8_t *id)
+{
+	uint64_t hash = hash_worker(id, w->seed);
+	struct watch_worker *worker = table_find(&w->workers, hash, same_worker, id);
+
+	if (worker)
+		return worker;
+	worker = arena_get(&w->arena, sizeof(*worker));
+	if (!worker || table_add(&w->workers, hash, worker))
+		return NULL;
+	memcpy(worker->id, id, sizeof(worker->id));
+	return worker;
+}
+
 /* Creates it if there is none; NULL: out of memory. */
 static struct watch_stream *stream_of(struct watch *w, const uint8_t *worker, uint64_t stream)
 {
 	struct stream_key key = {worker, stream};
 	uint64_t hash = hash_mix(hash_worker(worker, w->seed) ^ hash_mix(stream ^ w->seed[1]));
 	struct watch_stream *s = table_find(&w->streams, hash, same_stream, &key);
+	struct watch_worker *of;
 
 	if (s)
 		return s;
-	s = arena_get(&w->arena, sizeof(*s));
+	of = worker_of(w, worker);
+	s = of ? arena_get(&w->arena, sizeof(*s)) : NULL;
 	if (!s || table_add(&w->streams, hash, s)) {
 		w->no_memory = true;
 		return NULL;
 	}
 	memcpy(s->worker, worker, sizeof(s->worker));
+	s->of = of;
 	s->stream = stream;
 	return s;
 }
@@ -50,15 +73,15 @@ static void add(struct watch *w, struct watch_stream *s, uint64_t from, uint64_t
 	uint64_t before = r->bytes;
 	int err;
 
-	w->gaps -= gaps_of(r);
+	s->of->missing -= gaps_of(r);
 	err = ranges_add(r, from, to, WATCH_RANGES);
 	if (err == -ENOSPC) { /* it touches no other range, so all of it is new */
 		err = ranges_add(r, r->v[0].to, r->v[1].from, WATCH_RANGES);
 		err = err ? err : ranges_add(r, from, to, WATCH_RANGES);
-		w->given_up += r->bytes - before - (to - from);
+		s->of->missing += r->bytes - before - (to - from);
 	}
 	w->no_memory = w->no_memory || err;
-	w->gaps += gaps_of(r);
+	s->of->missing += gaps_of(r);
 }
 
 uint64_t watch_add(struct watch *w, const uint8_t *worker, uint64_t stream, uint64_t from,

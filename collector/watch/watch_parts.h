@@ -15,8 +15,15 @@
 #include "collector/watch/watch.h"
 #include "common/table.h"
 
+struct watch_worker {
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	uint64_t missing; /* numbers below its streams' last ones that were not read, also those of
+			     gaps beyond WATCH_RANGES */
+};
+
 struct watch_stream {
 	uint8_t worker[CREMA_WORKER_ID_BYTES];
+	struct watch_worker *of;
 	uint64_t stream;
 	struct ranges records; /* those that were read, in any journal */
 	struct live_fields fields;
@@ -42,14 +49,12 @@ struct watch {
 	struct loop_timer *timer;
 	struct watch_journal *journals;
 	size_t n;
-	struct table streams; /* of struct watch_stream */
+	struct table streams, workers; /* of struct watch_stream, watch_worker */
 	struct arena arena;
 	uint64_t seed[2];
-	uint64_t gaps;		   /* numbers below a stream's last one that were not read */
-	uint64_t held[WATCH_HOLD]; /* at the latest ticks at which all journals were read */
+	uint64_t held[WATCH_HOLD]; /* lost at the latest ticks at which all journals were read */
 	unsigned int ticks;
-	uint64_t given_up; /* gaps beyond WATCH_RANGES */
-	bool left_out;	   /* workers */
+	bool left_out; /* workers */
 	bool no_memory, reported;
 	struct buf scratch, starts;
 };

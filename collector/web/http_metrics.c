@@ -110,8 +110,8 @@ static void put_cluster(struct sink *s, const struct live_cluster *c)
 		    "workers, including ended ones, on which something could not be measured",
 		    c->with_notes);
 	metric_head(s, "crema_records_lost_at_least_total", "counter",
-		    "sequence numbers missing from workers' streams; a worker that went silent may "
-		    "have lost more");
+		    "records that never arrived: numbers missing from a worker's streams, without "
+		    "those that it refused; a worker that went silent may have lost more");
 	if (!c->losses_unknown)
 		sink_sample(s, "crema_records_lost_at_least_total", (double)c->records_lost);
 	metric_head(s, "crema_records_lost_total", "counter",

@@ -131,6 +131,35 @@ def test_a_record_that_no_journal_has(store, tmp_path):  # noqa: F811
         assert "\ncrema_records_lost_at_least_total 1\n" in page.get("metrics")
 
 
+def test_lost_records_everywhere(two, tmp_path):
+    """The first worker refused 5 records, which are a gap; the second one lost 3; the third one refused 10, whose gap is not visible yet."""
+    def worker(id, gap, refused):
+        said = [{"boot_ns": BOOT_NS + k * 10**9, "records_refused": k * refused, "tasks_done": 1} for k in range(2)]
+        yield hello(id)
+        yield frame(DATA, [[TASK_END, 1, *({"attempt": 1, "status": "ok", "key": id.hex(), "start_boot_ns": BOOT_NS, "wall_ns": 10**9}.get(name) for name in NAMES)]], id, 0, 1)
+        yield frame(DATA, [[TOTALS, said[0]]], id, 1, 1)
+        yield frame(DATA, [[TOTALS, said[1]]], id, 2 + gap, 1)
+        yield frame(DATA, [[GOODBYE, {"boot_ns": BOOT_NS + 2 * 10**9, "how": "exit"}]], id, 3 + gap, 1)
+
+    parts = [list(worker(id * 16, gap, refused)) for id, gap, refused in ((b"a", 5, 5), (b"b", 3, 0), (b"c", 0, 10))]
+    with two(parts[0] + parts[2], parts[1]) as page:
+        lost = page.caught_up()["completeness"]
+        assert (lost["records_lost"], lost["records_lost_at_least"], lost["records_refused"]) == (3, 3, 15)
+        told = page.counters()
+        assert [told[f"crema_records_{name}_total"] for name in ("lost", "lost_at_least", "refused")] == [3, 3, 15]
+        lost = json.loads(page.get("report.json"))["completeness"]
+        assert (lost["records_lost"], lost["records_lost_at_least"], lost["records_refused"]) == (3, 3, 15)
+    (tmp_path / "all").mkdir()
+    one = Store(tmp_path / "all")
+    journal = Journal(one.journal)
+    journal.frames += sum(parts, [])
+    journal.write()
+    with one.collect() as collector:
+        assert json.loads(collector.get("live.json"))["completeness"]["records_lost"] == 3
+        told = collector.counters()
+        assert [told[f"crema_records_{name}_total"] for name in ("lost", "lost_at_least", "refused")] == [3, 3, 15]
+
+
 def test_dropped_while_it_is_read(tmp_path):
     """Retention removes segments that the page has read: the sums stay. A page that starts later reports the dropped run."""
     parts = []

@@ -159,7 +159,8 @@ static void tell(struct live *live, struct told *t, uint8_t id, uint64_t stream,
 	struct crema_frame_header head = {.stream = stream, .first_seq = seq, .count = t->count};
 	struct buf raw = BUF_INIT;
 	msgpack_packer pk;
-	struct live_frame frame = {.head = &head, .starts = starts, .from = from};
+	struct live_frame frame = {
+		.head = &head, .starts = starts, .from = from, .lost = seq > from ? seq - from : 0};
 
 	memset(head.worker, id, sizeof(head.worker));
 	pack_init(&pk, &raw);
@@ -713,6 +714,96 @@ static void sums_are_carried(void **state)
 	live_free(other);
 }
 
+static void add_refused(struct told *t, uint64_t boot_ns, uint64_t refused)
+{
+	pack_array(&t->pk, 2);
+	pack_u64(&t->pk, CREMA_MSG_TOTALS);
+	pack_map(&t->pk, 2);
+	pack_kv_u64(&t->pk, "boot_ns", boot_ns);
+	pack_kv_u64(&t->pk, "records_refused", refused);
+	t->count++;
+}
+
+static uint64_t lost_of(struct live *live)
+{
+	struct live_cluster c;
+
+	live_cluster(live, &c);
+	return c.records_lost;
+}
+
+static struct live *through_checkpoint(const struct live *live);
+
+/* The first worker refused 5 records, which are a gap; the second one lost 3; the third one refused
+ * 10, whose gap is not visible yet: also once they are gone, and after a restart. */
+static void refused_are_not_lost(void **state)
+{
+	static const uint64_t gaps[] = {5, 3, 0}, refused[] = {5, 0, 10};
+	struct live *live = live_new(), *other;
+	uint8_t id[CREMA_WORKER_ID_BYTES];
+	struct told t;
+
+	(void)state;
+	told_init(&t);
+	for (uint8_t i = 0; i < 3; i++) {
+		say_hello(live, i + 1, 100);
+		add_refused(&t, 1000, 0);
+		tell(live, &t, i + 1, 100, 0, 0);
+		add_refused(&t, 2000, refused[i]);
+		tell(live, &t, i + 1, 100, 1 + gaps[i], 1);
+	}
+	assert_int_equal(lost_of(live), 3);
+	other = through_checkpoint(live);
+	assert_int_equal(lost_of(other), 3);
+	/* the gap of the third one becomes visible, and the second one loses one more */
+	add_refused(&t, 3000, 10);
+	tell(other, &t, 3, 100, 12, 2);
+	assert_int_equal(lost_of(other), 3);
+	add_refused(&t, 3000, 0);
+	tell(other, &t, 2, 100, 6, 5);
+	assert_int_equal(lost_of(other), 4);
+	/* they leave, and are folded into the sums */
+	for (uint8_t i = 0; i < 3; i++) {
+		add_goodbye(&t, "exit");
+		tell(other, &t, i + 1, 100, 20, 20);
+	}
+	other->gone_count += LIVE_GONE_KEPT;
+	other->gone_order += LIVE_GONE_KEPT + 3;
+	live_fold(other);
+	assert_null(other->workers);
+	assert_int_equal(lost_of(other), 4);
+	memset(id, 3, sizeof(id));
+	assert_int_equal(live_refused(other, id), 10);
+	memset(id, 4, sizeof(id));
+	assert_int_equal(live_refused(other, id), 0);
+	live_free(live);
+	live = through_checkpoint(other);
+	assert_int_equal(lost_of(live), 4);
+	live_free(live);
+	live_free(other);
+}
+
+/* The sums of an earlier version have all missing numbers: what all workers refused is deducted. */
+static void sums_of_an_earlier_version(void **state)
+{
+	struct live *live = live_new();
+	struct buf out = BUF_INIT;
+	msgpack_packer pk;
+	struct unpack u;
+
+	(void)state;
+	pack_init(&pk, &out);
+	pack_map(&pk, 1);
+	pack_kv_u64(&pk, "records_lost", 12);
+	assert_int_equal(unpack_open(&u, out.data, out.len), 0);
+	live->total[LIVE_records_refused] = 5;
+	live_take_sums(live, &u.root);
+	assert_int_equal(lost_of(live), 7);
+	unpack_release(&u);
+	buf_release(&out);
+	live_free(live);
+}
+
 /* As written by a version with its values in reverse order and another name for "read_bytes". */
 static bool of_other_counters;
 
@@ -1162,6 +1253,8 @@ int main(void)
 		cmocka_unit_test(damaged_messages_are_harmless),
 		cmocka_unit_test(activity_begins_and_ends),
 		cmocka_unit_test(sums_are_carried),
+		cmocka_unit_test(refused_are_not_lost),
+		cmocka_unit_test(sums_of_an_earlier_version),
 		cmocka_unit_test(a_checkpoint_keeps_all),
 		cmocka_unit_test(a_checkpoint_of_other_counters),
 		cmocka_unit_test(json_is_whole),

@@ -150,35 +150,53 @@ static void the_connected_are_first_and_the_rest_is_counted(void **state)
 }
 
 /* Records that did not fit into a worker's memory are also a gap in the sequence: they count
- * once. */
+ * once. What one worker refused hides nothing that another one lost. */
 static void losses(void **state)
 {
-	static const uint64_t cases[][3] = {{5306, 5006, 300}, {6, 6, 0}, {5, 6, 0}};
-	struct live *live = live_new();
+	static const struct {
+		uint64_t missing[3], refused[3], sums[2];
+	} cases[] = {
+		{{5306}, {5006}, {300, 5006}},
+		{{6}, {6}, {0, 6}},
+		{{5}, {6}, {0, 6}},
+		{{5, 3, 0}, {5, 0, 10}, {3, 15}},
+		{{10, 7, 4}, {2, 9, 3}, {9, 14}},
+	};
 	struct buf out = BUF_INIT;
 	json_t *root, *of;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		live->records_lost = cases[i][0];
-		live->total[LIVE_records_refused] = cases[i][1];
+		struct live *live = live_new();
+
+		for (uint8_t k = 0; k < 3; k++) {
+			uint8_t id[CREMA_WORKER_ID_BYTES] = {k};
+			bool folded;
+			struct live_worker *w = live_worker(live, id, &folded);
+
+			assert_non_null(w);
+			w->connections = 1;
+			w->missing = cases[i].missing[k];
+			w->row.value[LIVE_records_refused] = cases[i].refused[k];
+			live->total[LIVE_records_refused] += cases[i].refused[k];
+		}
 		live_json(live, clock_mono_ns(), &(struct live_journal){.over = ""}, &out);
 		root = json_loadb((const char *)out.data, out.len, 0, NULL);
 		of = json_object_get(root, "completeness");
 		assert_int_equal(json_integer_value(json_object_get(of, "records_lost")),
-				 cases[i][2]);
+				 cases[i].sums[0]);
 		assert_int_equal(json_integer_value(json_object_get(of, "records_lost_at_least")),
-				 cases[i][2]);
+				 cases[i].sums[0]);
 		assert_int_equal(json_integer_value(json_object_get(of, "records_refused")),
-				 cases[i][1]);
+				 cases[i].sums[1]);
 		assert_int_equal(
 			json_integer_value(json_object_get(of, "records_refused_at_least")),
-			cases[i][1]);
+			cases[i].sums[1]);
 		json_decref(root);
 		buf_clear(&out);
+		live_free(live);
 	}
 	buf_release(&out);
-	live_free(live);
 }
 
 /* A worker's message of `bytes` bytes with one row. */
