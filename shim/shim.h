@@ -57,6 +57,11 @@ void shim_say(const char *text, const char *detail);
  * intercepted call. */
 void shim_snapshot(void);
 
+/* The shim has waited for a child that it started itself, whose resources these are: it is not
+ * counted. */
+struct rusage;
+void shim_leave_out_child(const struct rusage *ru);
+
 /* Path of the shared memory file. */
 const char *shim_path(void);
 

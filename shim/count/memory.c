@@ -20,9 +20,9 @@ const volatile uint32_t *crema_armed = &never;
 struct crema_shm *crema_shm;
 uint32_t shim_epoch;
 static char path[512];
-static struct {
+static struct usage {
 	uint64_t cpu_ns, inblock, oublock;
-} process_base;
+} process_base, children_base;
 
 const char *shim_path(void)
 {
@@ -224,34 +224,56 @@ static uint64_t timeval_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
 }
 
-/* The child that started the agent is not counted: it was the shim's. */
-static void children_usage(struct crema_snapshot *s)
+static struct usage usage_of(const struct rusage *ru)
 {
-	static struct rusage base;
-	static int have_base;
+	return (struct usage){timeval_ns(&ru->ru_utime) + timeval_ns(&ru->ru_stime),
+			      (uint64_t)ru->ru_inblock, (uint64_t)ru->ru_oublock};
+}
+
+static struct usage children_usage(void)
+{
 	struct rusage ru;
 
 	memset(&ru, 0, sizeof(ru));
 	SYS2(SYS_getrusage, RUSAGE_CHILDREN, &ru);
-	if (!have_base) {
-		base = ru;
-		have_base = 1;
-	}
-	s->children_cpu_ns = timeval_ns(&ru.ru_utime) + timeval_ns(&ru.ru_stime) -
-			     timeval_ns(&base.ru_utime) - timeval_ns(&base.ru_stime);
-	s->children_inblock = (uint64_t)(ru.ru_inblock - base.ru_inblock);
-	s->children_oublock = (uint64_t)(ru.ru_oublock - base.ru_oublock);
+	return usage_of(&ru);
 }
 
-static void process_usage(uint64_t *cpu_ns, uint64_t *inblock, uint64_t *oublock)
+void shim_leave_out_child(const struct rusage *ru)
+{
+	struct usage own = usage_of(ru);
+
+	children_base.cpu_ns += own.cpu_ns;
+	children_base.inblock += own.inblock;
+	children_base.oublock += own.oublock;
+}
+
+static uint64_t above(uint64_t now, uint64_t base)
+{
+	return now > base ? now - base : 0;
+}
+
+/* Each of the kernel's numbers is truncated to microseconds, so the base may be above the sum. */
+static void put_children(struct crema_snapshot *s)
+{
+	struct usage now = children_usage();
+
+	s->children_cpu_ns = above(now.cpu_ns, children_base.cpu_ns);
+	s->children_inblock = above(now.inblock, children_base.inblock);
+	s->children_oublock = above(now.oublock, children_base.oublock);
+}
+
+static struct usage process_usage(void)
 {
 	struct rusage ru;
+	struct usage u;
 
 	memset(&ru, 0, sizeof(ru));
-	*cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	u.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	SYS2(SYS_getrusage, RUSAGE_SELF, &ru);
-	*inblock = (uint64_t)ru.ru_inblock;
-	*oublock = (uint64_t)ru.ru_oublock;
+	u.inblock = (uint64_t)ru.ru_inblock;
+	u.oublock = (uint64_t)ru.ru_oublock;
+	return u;
 }
 
 void shim_disarm(void)
@@ -293,7 +315,8 @@ int shim_arm(const char **why)
 	}
 	thread_block = NULL;
 	shim_epoch++;
-	process_usage(&process_base.cpu_ns, &process_base.inblock, &process_base.oublock);
+	process_base = process_usage();
+	children_base = children_usage(); /* a forked child has none of its parent's */
 	task_memory_begins();
 	clock_begin();
 	poll_rings_armed();
@@ -333,7 +356,7 @@ void shim_snapshot(void)
 	struct crema_totals *totals = &crema_shm->totals;
 	struct boundary_sum sum = {1, 0, 0, 0};
 	struct crema_thread *self = thread_self();
-	uint64_t process_cpu, process_in, process_out;
+	struct usage process;
 
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];
@@ -347,7 +370,7 @@ void shim_snapshot(void)
 	/* This thread last, followed directly by the process, so both have the same moment. */
 	if (self)
 		snapshot_thread(self, self->tid, &sum);
-	process_usage(&process_cpu, &process_in, &process_out);
+	process = process_usage();
 	sum.cpu += LOAD(&totals->exited_cpu_ns);
 	sum.in += LOAD(&totals->exited_inblock);
 	sum.out += LOAD(&totals->exited_oublock);
@@ -357,13 +380,13 @@ void shim_snapshot(void)
 	s->boot_ns = clock_ns(CLOCK_BOOTTIME);
 	s->mono_ns = clock_ns(CLOCK_MONOTONIC);
 	s->tsc = ticks();
-	s->process_cpu_ns = process_cpu - process_base.cpu_ns;
-	s->process_inblock = process_in - process_base.inblock;
-	s->process_oublock = process_out - process_base.oublock;
+	s->process_cpu_ns = process.cpu_ns - process_base.cpu_ns;
+	s->process_inblock = process.inblock - process_base.inblock;
+	s->process_oublock = process.oublock - process_base.oublock;
 	s->seen_cpu_ns = sum.cpu;
 	s->seen_inblock = sum.in;
 	s->seen_oublock = sum.out;
-	children_usage(s);
+	put_children(s);
 	s->in_flight = LOAD(&totals->tasks_started) - LOAD(&totals->tasks_done);
 	__atomic_fetch_add(&s->seq, 1, __ATOMIC_RELEASE);
 }

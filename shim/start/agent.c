@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "shim/count/digits.h"
 #include "shim/libc/real.h"
@@ -94,7 +95,8 @@ static long spawn_detached(const char *path, char *const *argv, char *const *env
 	char *stacks = mmap(NULL, (size_t)2 * STACK_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int saved = errno, status = 0, a;
-	long w;
+	struct rusage ru;
+	long w = 0;
 
 	if (stacks == MAP_FAILED)
 		return -ENOMEM;
@@ -105,10 +107,12 @@ static long spawn_detached(const char *path, char *const *argv, char *const *env
 		b.result = -EAGAIN;
 	else
 		do
-			w = SYS4(SYS_wait4, a, &status, 0x80000000u /* __WCLONE */, NULL);
+			w = SYS4(SYS_wait4, a, &status, 0x80000000u /* __WCLONE */, &ru);
 		while (w == -EINTR);
 	SYS4(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
 	munmap(stacks, (size_t)2 * STACK_BYTES);
+	if (w > 0)
+		shim_leave_out_child(&ru);
 	errno = saved;
 	return b.result;
 }

@@ -131,6 +131,17 @@ static void a_dead_agent_is_started_again(void **state)
 	crema_shm->armed_boot_ns = armed;
 }
 
+/* The children that started the agents above were not the host's. */
+static void starting_it_is_no_work_of_the_host(void **state)
+{
+	enum { TRUNCATED_NS = 2000 }; /* of each child, and of their sum */
+
+	(void)state;
+	shim_snapshot();
+	assert_in_range(crema_shm->snapshot.children_cpu_ns, 0,
+			(crema_shm->agent_starts + 1) * TRUNCATED_NS);
+}
+
 static void a_missing_agent_is_an_error(void **state)
 {
 	(void)state;
@@ -160,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_host_notices_nothing),
 		cmocka_unit_test(a_dead_agent_is_started_again),
+		cmocka_unit_test(starting_it_is_no_work_of_the_host),
 		cmocka_unit_test(a_missing_agent_is_an_error),
 	};
 
