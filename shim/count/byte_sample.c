@@ -264,6 +264,11 @@ static __thread struct {
 	uint32_t further;	/* powers of two */
 } points[CREMA_LINES_BYTES];
 
+void byte_sample_forget(void)
+{
+	memset(points, 0, sizeof(points));
+}
+
 static uint64_t interval_of(enum crema_lines_byte kind)
 {
 	uint64_t now = ticks(), apart_ns = ticks_ns(now - points[kind].last);

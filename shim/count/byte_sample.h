@@ -61,6 +61,9 @@ uint32_t byte_sample_stack(const struct crema_thread *t, struct crema_py_frame *
 uint64_t byte_sample_hash(const struct crema_task *task, uint32_t pool,
 			  const struct crema_py_frame *frame, uint32_t depth);
 
+/* For a forked child, whose tasks' attempts are numbered as its parent's were. */
+void byte_sample_forget(void);
+
 /* Keeps the calling thread's stack, and returns its number; 0: none. GIL held. */
 uint32_t byte_sample_keep(void);
 /* The calling thread's work was handed to it from there; returns what was before. */

@@ -259,11 +259,18 @@ static uint32_t find_by_name(const char *name, uint32_t span)
 	return file_row_make(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
 }
 
+/* Of baskets, which name their file each time. The ids and rows are those of crema_shm. */
+static struct {
+	uint32_t name, span, row;
+} recent[64];
+
+void file_names_forget(void)
+{
+	memset(recent, 0, sizeof(recent));
+}
+
 uint32_t file_row_by_name(const char *name, uint32_t span)
 {
-	static struct {
-		uint32_t name, span, row;
-	} recent[64];
 	uint32_t id = arena_id(name, (uint32_t)strlen(name)), at = (id / 4 + span / 4) % 64;
 
 	if (!id || recent[at].name != id || recent[at].span != span) {

@@ -32,6 +32,8 @@ struct fd_info fd_lookup(int fd);
 /* Row + 1 of a file by the name that its reader uses: the row of its descriptors, or of its URL.
  * GIL held. */
 uint32_t file_row_by_name(const char *name, uint32_t span);
+/* For a forked child: such names will be looked up again. */
+void file_names_forget(void);
 /* fd < FD_TABLE means something else from now on (notify.h). */
 void fd_forget(int fd);
 /* It has just been opened at that line (opener.h), 0: unknown. */

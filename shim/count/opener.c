@@ -56,6 +56,12 @@ uint32_t opener_take(const char *path)
 	return number && path && expected.path == hash_of(path) ? number : 0;
 }
 
+void opener_forget(void)
+{
+	expected.number = 0;
+	lines_used = 0;
+}
+
 const struct crema_line *opener_line(uint32_t number)
 {
 	return &lines[number - 1];

@@ -22,6 +22,8 @@ void opener_expect(const char *path, const struct crema_line *line);
 int opener_expects(void);
 /* The line of the open() that has just returned, as a number; 0: none. Ends the expectation. */
 uint32_t opener_take(const char *path);
+/* For a forked child, none of whose descriptors has a line: no number is in use. */
+void opener_forget(void);
 const struct crema_line *opener_line(uint32_t number);
 
 /* Row + 1 of what that line's descriptors of a file moved; 0: there is no room. */

@@ -50,3 +50,12 @@ int first_use(uint64_t task, uint32_t owner, uint64_t of)
 	Py_DecRef(key);
 	return first;
 }
+
+void first_use_forget(void)
+{
+	for (int i = 0; i < USED_TASKS; i++) {
+		if (tasks[i].used)
+			Py_DecRef(tasks[i].used);
+		tasks[i].used = NULL;
+	}
+}

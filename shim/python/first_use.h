@@ -13,5 +13,7 @@
 /* The task's name and owner number (task.h): 1: first use by this task, 0: used again, -1:
  * unknown. */
 int first_use(uint64_t task, uint32_t owner, uint64_t key);
+/* For a forked child, whose tasks may have the names of its parent's. */
+void first_use_forget(void);
 
 #endif

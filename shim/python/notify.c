@@ -2,6 +2,7 @@
 /* notify.c - which functions receive each event. */
 #include "shim/python/notify.h"
 
+#include "shim/count/byte_sample.h"
 #include "shim/count/codec.h"
 #include "shim/count/column.h"
 #include "shim/count/exchange.h"
@@ -12,7 +13,9 @@
 #include "shim/count/loop.h"
 #include "shim/count/net.h"
 #include "shim/count/opener.h"
+#include "shim/python/first_use.h"
 #include "shim/python/patch.h"
+#include "shim/python/py_xrootd_file.h"
 #include "shim/count/runqueue.h"
 #include "shim/count/section.h"
 #include "shim/count/task.h"
@@ -88,6 +91,11 @@ void notify_forked(void)
 	for (int fd = 0; fd < FD_TABLE; fd++)
 		notify_fd_closed(fd);
 	position_inherited();
+	file_names_forget();
+	opener_forget();
+	xrootd_files_forget();
+	first_use_forget();
+	byte_sample_forget();
 	thread_forget();
 	runqueue_drop_all();
 	codec_forget();

@@ -102,6 +102,11 @@ void xrootd_file_changes(PyObject *file)
 		cache[cache_slot(file)].file = NULL;
 }
 
+void xrootd_files_forget(void)
+{
+	memset(cache, 0, sizeof(cache));
+}
+
 int xrootd_file_ready(void)
 {
 	n_get_property = PyUnicode_InternFromString("get_property");

@@ -23,6 +23,8 @@ void xrootd_filesystem_get(PyObject *filesystem, struct xrootd_file *f);
 uint32_t xrootd_scheme(const char *url);
 /* The object opens or closes. */
 void xrootd_file_changes(PyObject *file);
+/* For a forked child: all objects will be determined again. */
+void xrootd_files_forget(void);
 /* 1 once the names it needs are made; 0: out of memory. */
 int xrootd_file_ready(void);
 
