@@ -125,13 +125,22 @@ static uint64_t above(uint64_t now, uint64_t base)
 	return now > base ? now - base : 0;
 }
 
-/* What the kernel charged to a working thread since its segment began, added to *more. */
+/* Of a running segment. */
+struct since_start {
+	struct compose_live clocks;
+	uint32_t unknown; /* times */
+};
+
+/* What the kernel charged to a working thread since its segment began, added to *since. */
 static void add_segment(const struct compose *c, const struct crema_thread *th,
-			struct compose_live *more)
+			struct since_start *since)
 {
+	struct compose_live *more = &since->clocks;
 	uint64_t cpu, delay, in, out;
 	int pool = th->is_pool ? 1 : 0;
 
+	if (th->base_runqueue_ns == CREMA_BASE_UNKNOWN)
+		since->unknown |= 1u << CREMA_T_runqueue;
 	if (!c->pid || !th->tid)
 		return;
 	if (procfs_schedstat(c->pid, (int)th->tid, &cpu, &delay)) {
@@ -145,7 +154,7 @@ static void add_segment(const struct compose *c, const struct crema_thread *th,
 }
 
 static void add_blocks(const struct compose *c, struct task_record *r, uint32_t slot,
-		       struct compose_live *more)
+		       struct since_start *more)
 {
 	struct crema_thread th;
 
@@ -184,12 +193,13 @@ static void put_live(struct task_record *r, struct compose_live *live,
 	raise_to(&r->count[CREMA_C_storage_write_bytes], live->storage_write);
 }
 
-static void put_known(const struct compose *c, struct task_record *r, const struct crema_task *t)
+static void put_known(const struct compose *c, struct task_record *r, const struct crema_task *t,
+		      uint32_t times_unknown)
 {
 	bool mixed;
 	const char *unknown = fskinds_unknown(c->kinds, t->fs_mask, &mixed);
 
-	r->own_known = ((1u << CREMA_TIMES) - 1) & ~t->time_unknown;
+	r->own_known = ((1u << CREMA_TIMES) - 1) & ~(t->time_unknown | times_unknown);
 	r->pool_known = t->flags & CREMA_TASK_POOL_UNSEEN ? 0 : r->own_known;
 	r->count_known = ((UINT64_C(1) << CREMA_COUNTS) - 1) & ~t->count_unknown;
 	if (!unknown)
@@ -229,7 +239,7 @@ void compose_task(const struct compose *c, struct task_record *r, const struct c
 		  uint32_t slot, uint32_t state, bool blocks, bool killed,
 		  struct compose_live *live)
 {
-	struct compose_live more;
+	struct since_start more;
 
 	memset(r, 0, sizeof(*r));
 	memset(&more, 0, sizeof(more));
@@ -241,8 +251,8 @@ void compose_task(const struct compose *c, struct task_record *r, const struct c
 	if (blocks)
 		add_blocks(c, r, slot, &more);
 	if (state == CREMA_SLOT_RUNNING)
-		put_live(r, live, &more);
-	put_known(c, r, t);
+		put_live(r, live, &more.clocks);
+	put_known(c, r, t, more.unknown);
 	if (c->text && (state == CREMA_SLOT_DONE || killed) &&
 	    !(t->flags & (CREMA_TASK_ASYNC | CREMA_TASK_ELSEWHERE)))
 		put_sections(c, r, t);

@@ -95,7 +95,7 @@ struct crema_task {
 	uint32_t flags;		/* CREMA_TASK_* */
 	uint32_t known;		/* CREMA_KNOWN_* */
 	uint32_t fs_mask;	/* bit i: read or mapped a file of filesystem i */
-	uint32_t time_unknown;	/* bit i: own time[i] could not be measured */
+	uint32_t time_unknown;	/* bit i: time[i] could not be measured, own or pool threads' */
 	uint32_t key_bytes;	/* length of the whole key */
 	uint64_t count_unknown; /* bit i: count[i] could not be measured */
 	uint64_t key_hash;
@@ -136,6 +136,8 @@ static inline int crema_request_under_way(const struct crema_task *t)
 		       CREMA_OVERLAP_SINCE_BITS !=
 	       0;
 }
+
+#define CREMA_BASE_UNKNOWN UINT64_MAX /* of base_runqueue_ns: it could not be read */
 
 /* One thread of the process. `seg` counts the current work segment and is folded at its end. */
 struct crema_thread {

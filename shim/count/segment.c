@@ -107,10 +107,10 @@ static void segment_charge(struct crema_thread *t, const struct boundary *b, uin
 	uint64_t *time = t->seg.time, *count = t->seg.count;
 
 	time[CREMA_T_cpu] += b->cpu_ns - t->base_cpu_ns;
-	if (b->runqueue_ns >= 0)
-		time[CREMA_T_runqueue] += (uint64_t)b->runqueue_ns - t->base_runqueue_ns;
-	else
+	if (unlikely(b->runqueue_ns < 0))
 		task_time_unknown(t->owner, CREMA_T_runqueue);
+	else if (likely(t->base_runqueue_ns != CREMA_BASE_UNKNOWN))
+		time[CREMA_T_runqueue] += (uint64_t)b->runqueue_ns - t->base_runqueue_ns;
 	count[CREMA_C_storage_read_bytes] += (b->inblock - t->base_inblock) * 512;
 	charge_rest(t, (b->inblock - t->base_inblock) * 512);
 	count[CREMA_C_storage_write_bytes] += (b->oublock - t->base_oublock) * 512;
@@ -127,7 +127,7 @@ static void segment_base(struct crema_thread *t, const struct boundary *b)
 {
 	t->base_tick = b->tick;
 	t->base_cpu_ns = b->cpu_ns;
-	t->base_runqueue_ns = b->runqueue_ns >= 0 ? (uint64_t)b->runqueue_ns : 0;
+	t->base_runqueue_ns = b->runqueue_ns >= 0 ? (uint64_t)b->runqueue_ns : CREMA_BASE_UNKNOWN;
 	t->base_inblock = b->inblock;
 	t->base_oublock = b->oublock;
 	t->base_nvcsw = b->nvcsw;
@@ -173,6 +173,8 @@ static void next_segment(struct crema_thread *t, uint32_t owner, uint32_t is_poo
 	memset(&touched, 0, sizeof(touched));
 	segment_fold(t);
 	segment_base(t, b);
+	if (unlikely(b->runqueue_ns < 0))
+		task_time_unknown(owner, CREMA_T_runqueue);
 	t->is_pool = is_pool;
 	__atomic_store_n(&t->owner, owner, __ATOMIC_RELEASE);
 }

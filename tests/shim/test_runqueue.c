@@ -266,6 +266,35 @@ static void what_cannot_be_read_is_unknown(void **state)
 	harness_free(&h);
 }
 
+/* The delay of the thread's life so far is none of the task's. */
+static void what_could_not_be_read_at_its_start_is_unknown(void **state)
+{
+	struct rlimit was, none;
+	struct harness_task h[2];
+	struct crema_task *t[2];
+	uint32_t at_once;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = (struct rlimit){0, was.rlim_max};
+	runqueue_forget();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	h[0] = harness_begin();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	at_once = task_slot(h[0].owner)->time_unknown;
+	short_sleep();
+	t[0] = harness_end(&h[0]);
+	h[1] = harness_begin();
+	short_sleep();
+	t[1] = harness_end(&h[1]);
+	assert_int_equal(at_once, 1u << CREMA_T_runqueue); /* the agent sends it while it runs */
+	assert_int_equal(t[0]->time_unknown, 1u << CREMA_T_runqueue);
+	assert_int_equal(t[0]->own.time[CREMA_T_runqueue], 0);
+	assert_int_equal(t[1]->time_unknown, 0);
+	harness_free(&h[0]);
+	harness_free(&h[1]);
+}
+
 enum { THREADS = 40 };
 
 static pthread_barrier_t all_read, all_seen;
@@ -355,6 +384,7 @@ int main(void)
 		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
 		cmocka_unit_test(only_what_was_lost_in_a_wait),
 		cmocka_unit_test(what_cannot_be_read_is_unknown),
+		cmocka_unit_test(what_could_not_be_read_at_its_start_is_unknown),
 		cmocka_unit_test(threads_of_tasks_keep_a_descriptor),
 		cmocka_unit_test(others_keep_none),
 	};

@@ -280,6 +280,40 @@ static void test_live_clocks(void **state)
 	assert_int_equal(r.own[CREMA_T_cpu], t.own.time[CREMA_T_cpu] + own->seg.time[CREMA_T_cpu]);
 }
 
+/* The shim could not read the delay when the pool thread's segment began. */
+static void test_an_unknown_start(void **state)
+{
+	struct fake_file files[] = {
+		{"/proc/7/task/50/schedstat", "10000 3000 1\n"},
+		{"/proc/7/task/51/schedstat", "20500 7000 1\n"},
+		{NULL, NULL},
+	};
+	struct fake *f = *state;
+	const struct compose c = {&f->view, &f->kinds, 7, 110 * SECOND, 210 * SECOND, &sections};
+	const uint32_t all = (1u << CREMA_TIMES) - 1;
+	struct crema_task t = filled(f);
+	struct crema_thread *own = block(f, 0, 4, false), *pool = block(f, 1, 4, true);
+	struct compose_live live = {.storage_read = 0};
+	struct task_record r;
+
+	t.time_unknown = 0;
+	t.flags &= ~(uint32_t)CREMA_TASK_POOL_UNSEEN;
+	fake_proc = files;
+	compose_task(&c, &r, &t, 3, CREMA_SLOT_RUNNING, true, false, &live);
+	assert_int_equal(r.own_known, all);
+	assert_int_equal(r.pool_known, all);
+	own->base_runqueue_ns = 1000;
+	pool->base_runqueue_ns = CREMA_BASE_UNKNOWN;
+	live = (struct compose_live){.storage_read = 0};
+	compose_task(&c, &r, &t, 3, CREMA_SLOT_RUNNING, true, false, &live);
+	assert_int_equal(r.own_known, all & ~(1u << CREMA_T_runqueue));
+	assert_int_equal(r.pool_known, all & ~(1u << CREMA_T_runqueue));
+	assert_int_equal(r.pool[CREMA_T_runqueue],
+			 t.pool_time[CREMA_T_runqueue] + pool->seg.time[CREMA_T_runqueue]);
+	assert_int_equal(r.pool[CREMA_T_cpu],
+			 t.pool_time[CREMA_T_cpu] + pool->seg.time[CREMA_T_cpu] + 20500);
+}
+
 /* Changing any counter changes the checksum by which an amendment is detected. */
 static void test_the_sum(void **state)
 {
@@ -531,6 +565,7 @@ int main(void)
 		T(test_running_and_killed),
 		T(test_blocks_of_its_threads),
 		T(test_live_clocks),
+		T(test_an_unknown_start),
 		T(test_the_sum),
 		T(test_peak_memory),
 		T(test_memory_between_records),
