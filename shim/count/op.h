@@ -31,6 +31,7 @@ struct op {
 	uint32_t unsure;	    /* read of a file system whose charges are unproven */
 	uint32_t row, kind, opened; /* as fd_info */
 	int time_id;		    /* of a wait */
+	uint32_t may_move;	    /* a wait whose class later calls may change (timer.h) */
 	uint64_t cpu_ns, turn;
 	uint64_t inblock, switches;   /* of a read that storage may be charged to */
 	struct crema_task *pool_of;   /* a pool thread's call that may block, of this task */

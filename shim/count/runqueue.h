@@ -9,7 +9,8 @@
  *   last value is still valid.
  * - Consecutive short waits of one class can be charged including their delay ("held"): one read
  *   then subtracts it from all of them. At most 64 waits and 4 ms are held, which bounds the error
- *   of a class in a live thread; at the end of a segment nothing is held.
+ *   of a class in a live thread; at the end of a segment nothing is held. Time that may be moved to
+ *   another class (timer.h) is never held: held time stays in its class until it is settled.
  *
  * A switch between two held waits was a preemption: its delay is at most the time there that was
  * not CPU, and this much is not subtracted from the waits.

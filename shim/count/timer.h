@@ -13,7 +13,7 @@
  *
  * poll() names what it waits for: with an internet socket in the set that is the network, timed out
  * or not; else a lock, or sleep once it has timed out. select() names what has come, and nothing
- * once it has timed out: then it is treated like epoll.
+ * once it has timed out: then it is treated like epoll. Either without descriptors is only sleep.
  *
  * Only for the task's own thread; a pool thread moves nothing. A word per descriptor and
  * thread-local clocks, no lock. If another thread receives on the socket, or closes it, nothing is

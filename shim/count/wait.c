@@ -35,6 +35,7 @@ static void class_begin(struct op *op, int time_id)
 	op->time_id = time_id;
 	op->pool_of = op->waits_for = NULL;
 	op->charges = 0;
+	op->may_move = 0;
 	if (op->t && op->t->owner == OWNER_NONE) {
 		if (time_id == CREMA_T_network_wait && loop_is_this_thread())
 			op_bracket(op, -1);
@@ -130,12 +131,15 @@ static uint64_t pool_or_loop_waited(struct op *op, const struct op_end *e)
 	return waited;
 }
 
-/* The part of a long wait that is charged to its own class. */
+/* The part of a long wait that is charged to its own class. What may be moved is not held: its
+ * delay would be subtracted from the class that it was in. */
 static uint64_t waited_itself(struct op *op, const struct op_end *e)
 {
 	uint64_t waited;
 
-	if (!e->gross_ns || (!overlaps(op) && runqueue_hold(op->t, op->time_id, e)))
+	if (!e->gross_ns)
+		return 0;
+	if (!op->may_move && !overlaps(op) && runqueue_hold(op->t, op->time_id, e))
 		return 0;
 	waited = e->gross_ns - runqueue_of_wait(op->t, e);
 	waited -= charge_overlap(op, waited);
@@ -143,27 +147,28 @@ static uint64_t waited_itself(struct op *op, const struct op_end *e)
 	return waited;
 }
 
-static int end_on(struct op *op, int result, const struct blocked_on *on)
+/* *waited: what is charged already. Returns 1 if it blocked. */
+static int end_on(struct op *op, int result, const struct blocked_on *on, uint64_t *waited)
 {
 	struct op_end e = op_end(op);
 	int of_nobody = op->t->owner == OWNER_NONE;
-	uint64_t waited;
 
 	if (op->waits_for)
 		loop_lock_ends(op->t->owner);
-	waited = op->pool_of || of_nobody ? pool_or_loop_waited(op, &e) : waited_itself(op, &e);
+	*waited = op->pool_of || of_nobody ? pool_or_loop_waited(op, &e) : waited_itself(op, &e);
 	if (op->time_id == CREMA_T_gil_wait)
-		blocked_saw_gil(op->t, waited, op->start, result == ETIMEDOUT);
+		blocked_saw_gil(op->t, *waited, op->start, result == ETIMEDOUT);
 	else if (!of_nobody)
-		blocked_saw(op->t, op->time_id, waited, on);
+		blocked_saw(op->t, op->time_id, *waited, on);
 	return e.gross_ns != 0;
 }
 
 int wait_end(struct op *op, int result)
 {
 	static const struct blocked_on nothing;
+	uint64_t waited;
 
-	return end_on(op, result, &nothing);
+	return end_on(op, result, &nothing, &waited);
 }
 
 void wait_end_woken(struct op *op, int result)
@@ -184,28 +189,29 @@ void lookup_begin(struct op *op)
 void lookup_end(struct op *op, const char *host)
 {
 	struct blocked_on on = {.on = CREMA_ON_HOST, .host = host};
-	uint64_t elapsed = ticks_ns(ticks() - op->start);
+	uint64_t elapsed = ticks_ns(ticks() - op->start), waited;
 
 	thread_show(op->t);
 	op->t->seg.count[CREMA_C_lookup_calls]++;
 	op->t->seg.count[CREMA_C_lookup_ns] += elapsed;
-	end_on(op, 0, &on);
+	end_on(op, 0, &on, &waited);
 }
 
 void poll_end(struct op *op, int result, int time_id)
 {
-	uint64_t *sleep = &op->t->seg.time[CREMA_T_sleep], before = *sleep;
+	static const struct blocked_on nothing;
+	uint64_t waited;
 
 	if (time_id >= 0)
 		op->time_id = time_id;
 	else if (!result && op->time_id == CREMA_T_network_wait && !timer_under_way(op->t) &&
 		 !request_under_way(op->t->owner))
+		op->may_move = 1;
+	if (op->may_move || (!result && op->time_id == CREMA_T_lock_wait))
 		op->time_id = CREMA_T_sleep;
-	if (!result && op->time_id == CREMA_T_lock_wait)
-		op->time_id = CREMA_T_sleep;
-	wait_end(op, 0);
-	if (time_id < 0 && *sleep > before)
-		timer_slept(op->t, *sleep - before);
+	end_on(op, 0, &nothing, &waited);
+	if (op->may_move && waited && op->t->owner != OWNER_NONE)
+		timer_slept(op->t, waited);
 }
 
 int wait_matters(void)

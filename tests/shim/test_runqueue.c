@@ -10,6 +10,9 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -128,6 +131,71 @@ static void short_waits_of_two_classes(void **state)
 	assert_true(t->own.time[CREMA_T_lock_wait] > k.known_ns / 5);
 	assert_true(t->own.time[CREMA_T_sleep] > k.known_ns / 5);
 	harness_free(&h);
+}
+
+/* A server that answers in many parts, after naps too short for a successful wait: each nap was
+ * the network's, if the next part proves it; sleeps in between are not. */
+static void naps_within_an_answer(int also_sleeps)
+{
+	const uint64_t *sleep = &thread_self()->seg.time[CREMA_T_sleep];
+	int client, server;
+	struct harness_task h;
+	struct look before;
+	struct truth k;
+	struct crema_task *t;
+	pthread_t other;
+	cpu_set_t all;
+	char c = '?';
+
+	sched_getaffinity(0, sizeof(all), &all);
+	stop = 0;
+	harness_connect(&client, &server);
+	assert_int_equal(pthread_create(&other, NULL, disturber, NULL), 0);
+	harness_pin(0);
+	h = harness_begin();
+	assert_int_equal(send(client, &c, 1, 0), 1);
+	before = look();
+	for (int i = 0; i < WAITS; i++) {
+		struct timeval nap = {0, 100};
+		fd_set set;
+
+		FD_ZERO(&set);
+		FD_SET(client, &set);
+		if (i > 0)
+			select(client + 1, &set, NULL, NULL, &nap);
+		if (also_sleeps)
+			short_sleep();
+		assert_int_equal(syscall(SYS_write, server, "!", 1), 1);
+		assert_int_equal(recv(client, &c, 1, MSG_DONTWAIT), 1);
+		assert_true(*sleep < harness_now_ns() - before.now);
+		harness_spin(20000);
+		if (!also_sleeps)
+			assert_int_equal(*sleep, 0);
+	}
+	k = blocked_since(&before);
+	t = harness_end(&h);
+	stop = 1;
+	pthread_join(other, NULL);
+	sched_setaffinity(0, sizeof(all), &all);
+	close(client);
+	close(server);
+	within(t->own.time[CREMA_T_network_wait] + t->own.time[CREMA_T_sleep], k.known_ns,
+	       k.stolen_ns, 4);
+	assert_true(t->own.time[CREMA_T_network_wait] > (WAITS - 1) * 100000ull * 9 / 10);
+	assert_true(!also_sleeps == !t->own.time[CREMA_T_sleep]);
+	harness_free(&h);
+}
+
+static void short_naps_within_an_answer(void **state)
+{
+	(void)state;
+	naps_within_an_answer(0);
+}
+
+static void short_naps_and_sleeps_within_an_answer(void **state)
+{
+	(void)state;
+	naps_within_an_answer(1);
 }
 
 static void *spinner(void *unused)
@@ -381,6 +449,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_waits_of_one_class),
 		cmocka_unit_test(short_waits_of_two_classes),
+		cmocka_unit_test(short_naps_within_an_answer),
+		cmocka_unit_test(short_naps_and_sleeps_within_an_answer),
 		cmocka_unit_test(a_sleep_on_a_busy_core_is_sleep),
 		cmocka_unit_test(only_what_was_lost_in_a_wait),
 		cmocka_unit_test(what_cannot_be_read_is_unknown),

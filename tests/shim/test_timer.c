@@ -148,6 +148,22 @@ static void a_timer_within_an_answer(void **state)
 	classes_are(&h, 1, 2, 0);
 }
 
+/* time.sleep() of Python 3.10 is one of them. */
+static void a_sleep_without_descriptors_within_an_answer(void **state)
+{
+	struct harness_task h = harness_begin();
+	struct timeval tv = {0, NAP * 1000};
+
+	(void)state;
+	ask(0);
+	answer(0);
+	assert_int_equal(select(0, NULL, NULL, NULL, &tv), 0);
+	assert_int_equal(poll(NULL, 0, NAP), 0);
+	timer();
+	answer(0);
+	classes_are(&h, 2, 1, 0);
+}
+
 /* A nap during two responses is the network's once; earlier ones belong to no response. */
 static void a_timer_within_two_answers(void **state)
 {
@@ -308,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_timer_while_a_request_is_under_way),
 		cmocka_unit_test(a_request_that_was_given_up),
 		cmocka_unit_test(a_timer_within_an_answer),
+		cmocka_unit_test(a_sleep_without_descriptors_within_an_answer),
 		cmocka_unit_test(a_timer_within_two_answers),
 		cmocka_unit_test(an_answer_in_another_segment),
 		cmocka_unit_test(an_answer_over_two_segments),
