@@ -45,9 +45,15 @@ void runqueue_drop(void)
 	__atomic_store_n(&k->taken, 0, __ATOMIC_RELEASE);
 }
 
-void runqueue_drop_all(void)
+void runqueue_keep_none(void)
 {
 	mine = NULL;
+	wanted = 0;
+}
+
+void runqueue_drop_all(void)
+{
+	runqueue_keep_none();
 	for (uint32_t i = 0; i < RUNQUEUE_KEPT; i++) {
 		kept_file_drop(&kept[i].file);
 		STORE(&kept[i].taken, 0);

@@ -74,6 +74,8 @@ extern int runqueue_keeps;
  * runqueue_drop(). */
 void runqueue_keep(void);
 void runqueue_drop(void);
+/* The calling thread of a forked child: what it keeps is its parent's. */
+void runqueue_keep_none(void);
 /* A forked child: its parent's files. */
 void runqueue_drop_all(void);
 

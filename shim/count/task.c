@@ -16,11 +16,6 @@
 
 static __thread uint64_t thread_sequence;
 
-void task_forget(void)
-{
-	thread_sequence = 0;
-}
-
 #define STATM "/proc/self/statm"
 static struct kept_file statm;
 
@@ -78,6 +73,12 @@ static uint64_t inherited_max_rss;
 static __thread struct {
 	uint64_t faults, bytes; /* 0 bytes: not read yet */
 } own_max;
+
+void task_forget(void)
+{
+	thread_sequence = 0;
+	own_max.bytes = 0;
+}
 
 void task_memory_begins(void)
 {

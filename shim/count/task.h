@@ -43,7 +43,7 @@ void task_close(uint32_t owner, uint32_t status);
 void task_ref(uint32_t owner);
 void task_unref(uint32_t owner);
 
-/* A forked child restarts the count of its first thread's executions. */
+/* A forked child restarts the count of its first thread's executions, and reads its own memory. */
 void task_forget(void);
 
 uint64_t task_name(uint32_t owner);

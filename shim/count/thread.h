@@ -86,7 +86,7 @@ void thread_leave(void);
  */
 void thread_inherit(uint32_t owner);
 void thread_disinherit(void);
-/* For a forked child: it inherited nothing. */
+/* For a forked child: it inherited nothing, and has no block. */
 void thread_forget(void);
 void thread_woken(struct crema_thread *t);
 /*

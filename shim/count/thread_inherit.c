@@ -14,6 +14,7 @@ void thread_inherit(uint32_t owner)
 void thread_forget(void)
 {
 	inherited = OWNER_NONE;
+	thread_block = NULL;
 }
 
 void thread_disinherit(void)

@@ -18,6 +18,7 @@
 #include "shim/count/runqueue.h"
 #include "shim/count/thread.h"
 #include "shim/hooks/bootstrap.h"
+#include "shim/python/notify.h"
 #include "shim/python/patch.h"
 #include "shim/libc/sys.h"
 #include "switch.h"
@@ -82,6 +83,8 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	struct start *s;
 	int r;
 
+	if (unlikely(thread_block != NULL) && !shim_armed())
+		notify_forked_thread();
 	if (bootstrap_possible()) {
 		bootstrap_try();
 		bootstrap_thread();

@@ -85,22 +85,28 @@ void notify_task_ends(uint32_t owner, uint32_t status)
 	large_task_ends(owner);
 }
 
+void notify_forked_thread(void)
+{
+	thread_forget();
+	runqueue_keep_none();
+	codec_forget();
+	section_forget();
+	column_forget();
+	task_forget();
+	opener_forget();
+	byte_sample_forget();
+}
+
 void notify_forked(void)
 {
+	notify_forked_thread();
 	exchange_forget_all(); /* before the descriptors: none of it is counted */
 	for (int fd = 0; fd < FD_TABLE; fd++)
 		notify_fd_closed(fd);
 	position_inherited();
 	file_names_forget();
-	opener_forget();
 	xrootd_files_forget();
 	first_use_forget();
-	byte_sample_forget();
-	thread_forget();
 	runqueue_drop_all();
-	codec_forget();
 	pool_forget();
-	section_forget();
-	column_forget();
-	task_forget();
 }

@@ -6,7 +6,7 @@
  * event calls it here; the notified files do not depend on each other. A file that starts to keep
  * something by descriptor or by task adds its line there.
  *
- * Armed process only, except notify_forked(); any thread, no lock, no allocation.
+ * Armed process only, except notify_forked*(); any thread, no lock, no allocation.
  */
 #ifndef CREMA_SHIM_PYTHON_NOTIFY_H
 #define CREMA_SHIM_PYTHON_NOTIFY_H
@@ -24,6 +24,9 @@ void notify_fds_closed(unsigned int first, unsigned int last);
 void notify_task_begins(uint32_t owner);
 void notify_task_ends(uint32_t owner, uint32_t status);
 
+/* The thread that forked, in a child that is not armed and has no other threads: its thread-local
+ * memory is about its parent. Before another thread can arm the child. */
+void notify_forked_thread(void);
 /* A forked child is about to be armed: private memory about its parent's shared memory and threads
  * is meaningless here. GIL held. */
 void notify_forked(void);

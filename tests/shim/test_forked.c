@@ -5,6 +5,8 @@
  */
 #include "harness.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "shim/count/byte_sample.h"
 #include "shim/count/fd.h"
 #include "shim/count/opener.h"
+#include "shim/count/runqueue.h"
 #include "shim/python/first_use.h"
 #include "shim/python/notify.h"
 #include "shim/python/py_xrootd_file.h"
@@ -334,6 +337,81 @@ static void no_line_has_opened_anything(void **state)
 	assert_int_equal(opener_take("expected"), OPENER_LINES);
 }
 
+/* A thread of the child arms it, while the one that forked waits. */
+static void *arms(void *arg)
+{
+	const char *why;
+
+	notify_forked();
+	if (shim_arm(&why))
+		return NULL;
+	unlink(shim_path());
+	runqueue_keep();
+	return runqueue_delay_ns() >= 0 ? arg : NULL;
+}
+
+static unsigned int kept(void)
+{
+	int fd;
+
+	return harness_descriptors_of("/schedstat", &fd);
+}
+
+static int counts_in_its_own_block(void)
+{
+	const struct crema_shm *parents_shm = crema_shm;
+	const struct crema_thread *t;
+	struct harness_task h;
+	pthread_t thread;
+	void *armed = NULL;
+	char c;
+	const char *path = harness_file("forked", 1);
+	int fd = open(path, O_RDONLY);
+
+	unlink(path);
+	if (pthread_create(&thread, NULL, arms, &c) || pthread_join(thread, &armed) || !armed)
+		return 1;
+	if (crema_shm == parents_shm || kept() != 1)
+		return 2;
+	t = thread_self();
+	if (!t || (size_t)(t - crema_shm->thread) >= CREMA_SHM_THREADS ||
+	    t->tid != (uint32_t)gettid())
+		return 3;
+	runqueue_keep();
+	if (runqueue_delay_ns() < 0 || kept() != 2)
+		return 4;
+	h = harness_begin();
+	if (read(fd, &c, 1) != 1 || harness_end(&h)->own.count[CREMA_C_read_bytes] != 1)
+		return 5;
+	return task_slot(h.owner)->thread_sequence == 1 ? 0 : 6;
+}
+
+/* Its other threads are new; this one has all that its parent's thread-local memory had. */
+static void a_thread_of_the_child_may_arm_it(void **state)
+{
+	uint64_t before;
+	struct harness_task h = harness_begin();
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	harness_end(&h);
+	harness_free(&h);
+	runqueue_keeps = 1;
+	runqueue_keep();
+	assert_true(runqueue_delay_ns() >= 0);
+	assert_int_equal(kept(), 1);
+	before = thread_self()->seg.count[CREMA_C_read_bytes];
+	child = fork();
+	if (!child)
+		_exit(counts_in_its_own_block());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(thread_self()->seg.count[CREMA_C_read_bytes], before);
+	runqueue_drop();
+	runqueue_keeps = 0;
+}
+
 /* Those that ended before the process was armed are not its workers' work. */
 static int arm(void **state)
 {
@@ -350,6 +428,7 @@ int main(void)
 		cmocka_unit_test(bytes_without_a_row_stay_with_the_parent),
 		cmocka_unit_test(no_line_has_opened_anything),
 		cmocka_unit_test(children_are_the_childs_own),
+		cmocka_unit_test(a_thread_of_the_child_may_arm_it),
 	};
 
 	return cmocka_run_group_tests_name("shim in forked children", tests, arm, NULL);
