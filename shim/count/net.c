@@ -22,8 +22,10 @@ static uint32_t stacks[FD_TABLE];
 
 void net_forget(int fd)
 {
-	if (LOAD(&owners[fd]))
-		STORE(&owners[fd], 0);
+	if (!LOAD(&owners[fd]))
+		return;
+	STORE(&owners[fd], 0);
+	STORE(&stacks[fd], 0);
 }
 
 void net_send_binds(int fd)

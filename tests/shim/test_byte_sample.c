@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "shim/count/byte_sample.h"
+#include "shim/count/net.h"
+#include "shim/python/notify.h"
 
 #define KB UINT64_C(1024)
 #define MUCH (UINT64_C(1) << 34) /* passes a point in any case */
@@ -438,6 +440,36 @@ static void test_requests(void **state)
 	harness_free(&h);
 }
 
+/* The number of a closed connection is another one's: who requested what it receives is unknown. */
+static void test_a_closed_connection(void **state)
+{
+	enum { CONNECTION = 700 };
+	struct harness_task h;
+	uint32_t rows = 0;
+
+	(void)state;
+	clear();
+	h = harness_begin();
+	stack = 0x5000;
+	net_bind(CONNECTION, task_name(h.owner), byte_sample_keep());
+	notify_fd_closed(CONNECTION);
+	net_send_binds(CONNECTION);
+	segment_end(h.before);
+	stack = 0x9000; /* of the thread that receives */
+	net_received(CONNECTION, MUCH);
+	notify_fd_closed(CONNECTION);
+	h.before = segment_begin(h.owner, 0);
+	for (uint32_t i = 0; i < CREMA_SHM_BYTE_STACKS; i++) {
+		if (!crema_shm->byte_stack[i].state)
+			continue;
+		assert_int_equal(crema_shm->byte_stack[i].depth, 0);
+		rows++;
+	}
+	assert_int_equal(rows, 1);
+	harness_end(&h);
+	harness_free(&h);
+}
+
 /* A pool thread's stack goes on with the one that submitted its work. */
 static void test_submitters(void **state)
 {
@@ -474,6 +506,7 @@ int main(void)
 		cmocka_unit_test(test_more_long_waits_than_rows),
 		cmocka_unit_test(test_rows_that_retire),
 		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_a_closed_connection),
 		cmocka_unit_test(test_submitters),
 	};
 	const char *path = harness_file("byte_sample.data", SIZE);
