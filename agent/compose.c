@@ -46,7 +46,7 @@ static void put_identity(const struct compose *c, struct task_record *r, const s
 	TASK_SET(r, attempt, t->attempt);
 	TASK_SET(r, thread, t->tid);
 	TASK_SET(r, thread_sequence, t->thread_sequence);
-	TASK_SET(r, flags, t->flags);
+	TASK_SET(r, flags, t->flags | (t->unblocked ? CREMA_TASK_THREAD_REFUSED : 0));
 	if (t->key_bytes)
 		TASK_SET(r, key_hash, redact_key_hash(c->view->redact, t->key_hash));
 	if (t->known & CREMA_KNOWN_CONSUMES)

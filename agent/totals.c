@@ -36,6 +36,8 @@ void rows_sum(const struct view *v, bool ended, struct rows_sums *out)
 	 * block. */
 	out->unattributed_unknown = *from < claimed ? CREMA_COUNT_BIT(network_read_bytes) : 0;
 	*from -= *from < claimed ? *from : claimed;
+	if (t->threads_refused)
+		out->unattributed_unknown = UINT64_MAX;
 }
 
 /*
@@ -186,9 +188,13 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 
 	rows_sum(r->view, last, &sums);
 	all.count |= t->count_unknown;
+	if (t->tasks_unblocked)
+		all = (struct drain_unknown){UINT32_MAX, UINT64_MAX};
 	rest = all;
 	rest.count =
 		drain_unknown_total(unknown->count) | t->count_unknown | sums.unattributed_unknown;
+	if (t->threads_refused)
+		rest.time = UINT32_MAX;
 	if (known)
 		add_open_segments(r->view, last, &sums);
 	pack_kv_u64(pk, "boot_ns", boot_ns);
@@ -204,7 +210,9 @@ void rows_totals(struct rows *r, const struct drain_unknown *unknown, bool last,
 		     snap.children_oublock);
 	pack_blocked(pk, &r->view->shm->blocked);
 	pack_unmeasured(pk, &r->view->shm->unmeasured);
-	pack_kv_true(pk, "io_uring", __atomic_load_n(&r->view->shm->unseen_io, __ATOMIC_RELAXED));
+	pack_kv_true(pk, "io_uring",
+		     __atomic_load_n(&r->view->shm->unseen_io, __ATOMIC_RELAXED) ||
+			     t->tasks_unblocked);
 	pack_notes(pk, r->view, r->note);
 	outbox_end_map(r->out, class);
 }

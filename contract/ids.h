@@ -153,6 +153,8 @@ enum crema_message_type {
 #define CREMA_TASK_POOL_UNSEEN (1u << 13) /* what it hands to other threads cannot be followed */
 #define CREMA_TASK_SCATTER (1u << 14)	  /* coffea's: passes the processor to the chunks */
 #define CREMA_TASK_USERS_SPAN (1u << 15)  /* its span is not Dask's own choice */
+#define CREMA_TASK_THREAD_REFUSED                                                                  \
+	(1u << 16) /* a thread beyond the table of threads worked for it: wall only */
 
 /* The tag of the span that crema.measure() opens, and the annotation of all tasks that its block
  * submits: the span's id. Also in python/crema/measurement.py. */

@@ -111,6 +111,9 @@ struct crema_task {
 	uint16_t sections;	   /* index + 1 of its first in task_section[]; 0: none */
 	uint16_t sections_refused; /* ends of sections that found no room there */
 	uint32_t tree_reads;	   /* calls of uproot's read_tree, with CREMA_TASK_TREE_READ */
+	uint32_t unblocked; /* 1: a thread without a block worked for it, so no time and no count is
+			       known */
+	uint32_t pad;
 	char key[CREMA_KEY_BYTES]; /* NUL-terminated, cut at 95 bytes */
 	/* Waits of its pool threads, to find what a lock wait of its own thread really waited for.
 	 * By enum crema_overlap; see shim/count/overlap.h. */
@@ -188,7 +191,8 @@ struct crema_totals {
 		uint64_t number[CREMA_TOTALS_NUMBERS];
 	};
 	uint64_t codecs_refused;
-	uint64_t count_unknown; /* bit i: count[i] lacks what could not be measured */
+	uint64_t tasks_unblocked; /* 1: the sums of tasks lack what threads without a block did */
+	uint64_t count_unknown;	  /* bit i: count[i] lacks what could not be measured */
 	uint64_t exited_cpu_ns, exited_inblock, exited_oublock; /* threads that have ended */
 	/* The part of the unattributed network_read_bytes that was later attributed to tasks and is
 	 * in their numbers. A reader subtracts it from the unattributed. */

@@ -203,6 +203,7 @@ const struct column task_columns[] = {
 	U64("thread_sequence", thread_sequence),
 	FLAG("async", CREMA_TASK_ASYNC),
 	FLAG("elsewhere", CREMA_TASK_ELSEWHERE),
+	FLAG("thread_refused", CREMA_TASK_THREAD_REFUSED),
 	FLAG("actor", CREMA_TASK_ACTOR),
 	FLAG("merge", CREMA_TASK_MERGE),
 	FLAG("preprocessing", CREMA_TASK_PREPROCESSING),

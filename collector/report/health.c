@@ -322,6 +322,42 @@ static void note_states(const struct report *r, void (*say)(void *, const char *
 	}
 }
 
+static double worker_numbers(const struct report *r, size_t number)
+{
+	double sum = 0;
+	size_t i;
+
+	for (i = 0; i < r->run->workers.n; i++)
+		sum += value_number(r->run->workers.v[i]->totals.number[number], NULL);
+	return sum;
+}
+
+/* What found no room in tables of fixed size. */
+static void note_tables(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	double threads = worker_numbers(r, CREMA_TOTALS_N_threads_refused);
+	const struct run *run = r->run;
+	size_t i, tasks = 0;
+	char line[256];
+
+	for (i = 0; i < run->attempts.n; i++)
+		tasks += (run->attempts.v[i]->flags & CREMA_TASK_THREAD_REFUSED) != 0;
+	if (threads > 0) {
+		snprintf(line, sizeof(line),
+			 "%.0f threads found no room in their worker's table of %u: what they did "
+			 "is unknown",
+			 threads, CREMA_SHM_THREADS);
+		say(arg, line);
+	}
+	if (tasks) {
+		snprintf(line, sizeof(line),
+			 "%zu attempts had work done in such threads: only their wall time is "
+			 "known",
+			 tasks);
+		say(arg, line);
+	}
+}
+
 /* For a span with more digests than fit, or a run that the worker's samples no longer contain. */
 static bool digests_missing(const struct run *run, const struct worker *w)
 {
@@ -384,6 +420,7 @@ void report_notes(const struct report *r, void (*say)(void *arg, const char *lin
 	size_t i;
 
 	note_states(r, say, arg);
+	note_tables(r, say, arg);
 	note_dask(r, say, arg);
 	for (i = 0; i < m->torn.n; i++) {
 		t = &m->torn.v[i];

@@ -41,11 +41,21 @@ void file_owner_end(struct file_owner *l)
 	task_unref(l->owner);
 }
 
+void file_owner_unseen(int fd)
+{
+	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&openers[fd]) : 0;
+
+	if (name && thread_refused.yes && !thread_hidden)
+		task_unblocked_name(name);
+}
+
 void advise_begin(struct file_owner *l, int fd)
 {
 	struct crema_thread *t = thread_self();
 
 	l->owner = OWNER_NONE;
+	if (unlikely(!t))
+		file_owner_unseen(fd);
 	if (t && t->owner == OWNER_NONE && fd_lookup(fd).kind == FD_DATA)
 		file_owner_begin(l, fd);
 }

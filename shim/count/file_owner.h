@@ -28,7 +28,11 @@ void file_owner_forget(int fd);
 void file_owner_begin(struct file_owner *l, int fd);
 void file_owner_end(struct file_owner *l);
 
-/* The same around a call that reads fd ahead: that is charged to the thread that requests it. */
+/* This thread has no block and reads fd: the numbers of the task that opened it are unknown. */
+void file_owner_unseen(int fd);
+
+/* The same as begin and end around a call that reads fd ahead: that is charged to the thread that
+ * requests it. */
 void advise_begin(struct file_owner *l, int fd);
 void advise_end(struct file_owner *l);
 

@@ -94,6 +94,14 @@ static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
 	task_unref(owner);
 }
 
+void net_unseen(int fd)
+{
+	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) & NAME : 0;
+
+	if (name && thread_refused.yes && !thread_hidden)
+		task_unblocked_name(name);
+}
+
 static void count(int fd, int id, int comm_id, uint64_t bytes)
 {
 	struct crema_thread *t = thread_self();

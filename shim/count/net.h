@@ -35,6 +35,8 @@ void net_mark_shared(int fd);
 void net_mark_comm(int fd);
 /* fd means something else from now on. */
 void net_forget(int fd);
+/* This thread has no block and uses fd: the numbers of the task that owns it are unknown. */
+void net_unseen(int fd);
 
 /* Counts bytes received (or sent, from `start` ticks on) on fd to its owner. */
 void net_received(int fd, uint64_t bytes);

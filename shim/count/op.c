@@ -123,6 +123,8 @@ void read_begin(struct op *op, int fd, size_t size)
 
 	op->t = thread_self();
 	if (unlikely(!op->t)) {
+		file_owner_unseen(fd);
+		net_unseen(fd);
 		blocked_reads(fd);
 		position_ask(fd);
 		return;
@@ -271,8 +273,10 @@ void write_begin(struct op *op, int fd)
 
 	op->t = thread_self();
 	position_ask(fd);
-	if (unlikely(!op->t))
+	if (unlikely(!op->t)) {
+		net_unseen(fd);
 		return;
+	}
 	info = fd_lookup(fd);
 	op->kind = info.kind;
 	op->row = info.row;
@@ -319,8 +323,10 @@ void write_end(struct op *op, int fd, long result, struct sent sent)
 void socket_begin(struct op *op, int fd)
 {
 	op->t = thread_self();
-	if (unlikely(!op->t))
+	if (unlikely(!op->t)) {
+		net_unseen(fd);
 		return;
+	}
 	op->kind = fd_lookup(fd).kind;
 	if (unlikely(op->kind == FD_UNKNOWN)) {
 		op->t = NULL;

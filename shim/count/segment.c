@@ -209,13 +209,24 @@ void segment_cut(struct crema_thread *t)
 	switch_to(t, t->owner, t->is_pool, 0);
 }
 
+static struct owner begin_without_block(uint32_t owner, uint32_t is_pool)
+{
+	struct owner before = thread_refused.work;
+
+	if (!thread_refused.yes)
+		return before;
+	thread_refused.work = (struct owner){owner, is_pool};
+	task_unblocked(owner);
+	return before;
+}
+
 struct owner segment_begin(uint32_t owner, uint32_t is_pool)
 {
 	struct crema_thread *t = thread_self();
-	struct owner before = {OWNER_NONE, 0};
+	struct owner before;
 
-	if (!t)
-		return before;
+	if (unlikely(!t))
+		return begin_without_block(owner, is_pool);
 	before.owner = t->owner;
 	before.is_pool = t->is_pool;
 	segment_switch(t, owner, is_pool);
@@ -226,8 +237,10 @@ uint64_t segment_end(struct owner before)
 {
 	struct crema_thread *t = thread_self();
 
-	if (!t)
+	if (unlikely(!t)) {
+		thread_refused.work = before;
 		return 0;
+	}
 	segment_switch(t, before.owner, before.is_pool);
 	return t->base_tick;
 }
@@ -236,7 +249,7 @@ uint32_t segment_owner(void)
 {
 	struct crema_thread *t = thread_self();
 
-	return t ? t->owner : OWNER_NONE;
+	return likely(t != NULL) ? t->owner : thread_refused.work.owner;
 }
 
 uint32_t segment_span(void)

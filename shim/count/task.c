@@ -339,3 +339,27 @@ void task_time_unknown(uint32_t owner, int time_id)
 	if (t)
 		__atomic_fetch_or(&t->time_unknown, 1u << time_id, __ATOMIC_RELAXED);
 }
+
+void task_unblocked(uint32_t owner)
+{
+	struct crema_task *t = task_slot(owner);
+
+	if (owner == OWNER_NONE)
+		return;
+	STORE(&crema_shm->totals.tasks_unblocked, 1);
+	if (!t)
+		return;
+	__atomic_fetch_or(&t->time_unknown, (1u << CREMA_TIMES) - 1, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&t->count_unknown, ~UINT64_C(0), __ATOMIC_RELAXED);
+	STORE(&t->unblocked, 1);
+	if (task_is_done(owner))
+		__atomic_fetch_add(&t->version, 1, __ATOMIC_RELEASE);
+}
+
+void task_unblocked_name(uint64_t name)
+{
+	uint32_t owner = task_ref_name(name);
+
+	task_unblocked(owner);
+	task_unref(owner);
+}

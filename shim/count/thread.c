@@ -33,6 +33,10 @@ struct counted {
 };
 static __thread struct counted left;
 
+__thread struct thread_refused thread_refused;
+/* How many blocks were released: a thread without one searches again only after that. */
+static uint32_t blocks_freed;
+
 static void set_base(struct crema_thread *t, const struct counted *base)
 {
 	t->armed_cpu_ns = t->now_cpu_ns = base->cpu_ns;
@@ -59,7 +63,6 @@ static struct crema_thread *claim(uint32_t tid, const struct counted *base)
 		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
 	}
-	ADD(&crema_shm->totals.threads_refused, 1);
 	return NULL;
 }
 
@@ -70,23 +73,51 @@ static int (*set_specific)(unsigned int, const void *);
 static unsigned int key;
 static int have_key;
 
-struct crema_thread *thread_adopt(void)
+/* No block, and a search would find none. In the middle of a task it does not search: the task's
+ * numbers are unknown already, and its rest would be counted as another's. */
+static int stays_refused(void)
 {
-	uint32_t tid = (uint32_t)sys_gettid();
+	return thread_refused.yes && (thread_refused.work.owner != OWNER_NONE ||
+				      thread_refused.freed == LOAD(&blocks_freed));
+}
 
-	/* libunwind works for us in this thread, or a lookup is under way: neither is counted */
-	if (blocked_unwinding || thread_hidden)
-		return NULL;
-	runqueue_forget();
-	clock_forget();
+static struct crema_thread *registered(uint32_t tid)
+{
 	for (uint32_t i = 0; i < CREMA_SHM_THREADS; i++) {
 		struct crema_thread *t = &crema_shm->thread[i];
 
 		if (LOAD(&tids[i]) == tid && LOAD(&t->state) == 1 && t->tid == tid)
-			return thread_block = t;
+			return t;
 	}
+	return NULL;
+}
+
+static void refuse(uint32_t freed)
+{
+	if (!thread_refused.yes)
+		ADD(&crema_shm->totals.threads_refused, 1);
+	thread_refused.yes = 1;
+	thread_refused.freed = freed;
+}
+
+struct crema_thread *thread_adopt(void)
+{
+	uint32_t tid, freed;
+
+	/* libunwind works for us in this thread, or a lookup is under way: neither is counted */
+	if (blocked_unwinding || thread_hidden || stays_refused())
+		return NULL;
+	freed = __atomic_load_n(&blocks_freed, __ATOMIC_ACQUIRE);
+	tid = (uint32_t)sys_gettid();
+	runqueue_forget();
+	clock_forget();
+	thread_block = registered(tid);
+	if (thread_block)
+		return thread_block;
 	thread_block = claim(tid, &left);
-	if (thread_block && left.cpu_ns && have_key)
+	if (unlikely(!thread_block))
+		refuse(freed);
+	else if (left.cpu_ns && have_key)
 		set_specific(key, thread_block); /* it ends once more */
 	return thread_block;
 }
@@ -128,6 +159,7 @@ void thread_register_all(void)
 	long n;
 
 	memset(tids, 0, sizeof(tids)); /* a forked child has its parent's */
+	thread_refused = (struct thread_refused){0};
 	if (fd < 0)
 		return;
 	while ((n = SYS3(SYS_getdents64, fd, buf, sizeof(buf))) > 0) {
@@ -186,6 +218,7 @@ static void release(struct crema_thread *t, const struct counted *now)
 	STORE(&tids[t - crema_shm->thread], 0);
 	__atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&blocks_freed, 1, __ATOMIC_RELEASE);
 }
 
 void thread_leave(void)

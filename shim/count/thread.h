@@ -38,7 +38,15 @@ static inline int thread_is_native(void)
 
 struct crema_thread *thread_adopt(void);
 
-/* This thread's block; NULL when the table is full (counted). */
+/* A thread that found the table of blocks full. What it does is not counted, so the numbers of the
+ * tasks that it works for are unknown (task_unblocked). */
+extern __thread struct thread_refused {
+	uint32_t yes;
+	uint32_t freed;	   /* blocks released before it last searched */
+	struct owner work; /* in place of the block's owner and is_pool */
+} thread_refused;
+
+/* This thread's block; NULL when the table is full (each such thread is counted once). */
 static inline struct crema_thread *thread_self(void)
 {
 	return likely(thread_block != NULL) ? thread_block : thread_adopt();

@@ -282,6 +282,9 @@ static void test_sampled_counts(void **state)
 	t->count_unknown = 0;
 	t->claimed_network_read_bytes = UINT64_MAX;
 	assert_nil(worker_sample(f, &s, 0), "network_read_bytes");
+	t->claimed_network_read_bytes = 0;
+	t->threads_refused = 1;
+	assert_nil(worker_sample(f, &s, 0), "read_bytes");
 }
 
 static void test_resident_memory(void **state)

@@ -20,6 +20,7 @@ static struct crema_task filled(struct fake *f)
 	t.status = CREMA_STATUS_OK;
 	t.known = t.fs_mask = t.time_unknown = 0;
 	t.count_unknown = 0;
+	t.unblocked = 0;
 	t.start_mono_ns = 100 * SECOND;
 	t.stop_mono_ns = 103 * SECOND + 7;
 	t.coffea_processtime = 2.5;
@@ -168,6 +169,10 @@ static void test_unknown_counts(void **state)
 	r = record_of(f, &t, CREMA_SLOT_DONE);
 	assert_int_equal(r.pool_known, 0);
 	assert_int_equal(r.own_known, ((1u << CREMA_TIMES) - 1) & ~t.time_unknown);
+	assert_false(r.flags & CREMA_TASK_THREAD_REFUSED);
+	t.unblocked = 1;
+	r = record_of(f, &t, CREMA_SLOT_DONE);
+	assert_true(r.flags & CREMA_TASK_THREAD_REFUSED);
 }
 
 /* A running task: its time until now, without an end. A killed one: its end is when the worker was

@@ -56,6 +56,7 @@ static void fill_totals(struct fake *f)
 	fill(t, sizeof(*t), 1);
 	t->count_unknown = 0;
 	t->claimed_network_read_bytes = 0;
+	t->threads_refused = t->tasks_unblocked = 0;
 }
 
 static struct crema_thread *thread(struct fake *f, uint32_t i, uint32_t owner, bool is_pool)
@@ -214,6 +215,27 @@ static void test_unknown_sums(void **state)
 	t->count_unknown = network;
 	m = totals(f, &all_known, false);
 	assert_nil(get(m, "unattributed"), "network_read_bytes");
+}
+
+/* Threads without a block: what they did is missing in the rest, and if they worked for tasks, in
+ * the sums of these, too. */
+static void test_threads_without_a_block(void **state)
+{
+	struct fake *f = *state;
+	struct crema_totals *t = &f->shm->totals;
+	const msgpack_object *m;
+
+	fill_totals(f);
+	t->threads_refused = 1;
+	m = totals(f, &all_known, false);
+	assert_number(m, "threads_refused", 1);
+	assert_counters(get(m, "tasks"), &t->tasks, t->tasks_pool_time, 0, 0);
+	assert_counters(get(m, "unattributed"), &t->unattributed, NULL, UINT32_MAX, UINT64_MAX);
+	assert_null(get(m, "io_uring"));
+	t->tasks_unblocked = 1;
+	m = totals(f, &all_known, false);
+	assert_counters(get(m, "tasks"), &t->tasks, t->tasks_pool_time, UINT32_MAX, UINT64_MAX);
+	assert_non_null(get(m, "io_uring")); /* the numbers of files */
 }
 
 /* Network bytes that were attributed to tasks are no longer part of the rest. */
@@ -595,6 +617,7 @@ int main(void)
 		T(test_live_blocks),
 		T(test_snapshot),
 		T(test_unknown_sums),
+		T(test_threads_without_a_block),
 		T(test_claimed_bytes),
 		T(test_blocked_and_notes),
 		T(test_sections),
