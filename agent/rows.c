@@ -58,7 +58,8 @@ static enum outbox_class class_of(bool last)
 static unsigned int seen_of(const struct crema_file *f, const struct fskind_entry *fs)
 {
 	bool local = f->kind != CREMA_FILE_REMOTE; /* otherwise no read call could show it */
-	bool proven = !f->path || fs->kind != FSKIND_UNKNOWN;
+	/* a data file without a path: the table of texts was full, and it may stand for several */
+	bool proven = f->path ? fs->kind != FSKIND_UNKNOWN : f->kind != CREMA_FILE_DATA;
 
 	return ROW_NO_URING | (local ? ROW_LOCAL : 0) | (proven ? ROW_PROVEN : 0) |
 	       (f->path && (local || f->size_bytes) ? ROW_SIZED : 0);

@@ -155,6 +155,7 @@ enum crema_message_type {
 #define CREMA_TASK_USERS_SPAN (1u << 15)  /* its span is not Dask's own choice */
 #define CREMA_TASK_THREAD_REFUSED                                                                  \
 	(1u << 16) /* a thread beyond the table of threads worked for it: wall only */
+#define CREMA_TASK_TEXT_REFUSED (1u << 17) /* its span or prefix found no room among the texts */
 
 /* The tag of the span that crema.measure() opens, and the annotation of all tasks that its block
  * submits: the span's id. Also in python/crema/measurement.py. */

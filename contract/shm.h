@@ -32,6 +32,8 @@
 #define CREMA_SHM_BYTES (4u << 20) /* the maximum cost for the worker */
 #define CREMA_SHM_THREADS 512u
 #define CREMA_SHM_FILES 1024u
+#define CREMA_SHM_FILES_REST                                                                       \
+	64u /* before the last of them: for a span, what is of no single file */
 #define CREMA_SHM_OPENED 512u
 #define CREMA_SHM_EXTENTS 4096u
 #define CREMA_SHM_CODEC_ROWS 256u
@@ -50,8 +52,13 @@
 #define CREMA_SHM_SECTION_DATASETS 4096u /* and for datasets: a limit for readers */
 #define CREMA_SHM_TASK_SECTIONS 512u	 /* of all tasks whose slots are in use */
 #define CREMA_TASK_SECTIONS 16u		 /* of one task */
-#define CREMA_SHM_STRINGS (256u << 10)
-#define CREMA_SHM_STRING_INDEX 4096u
+#define CREMA_SHM_STRINGS (384u << 10)
+#define CREMA_SHM_STRING_INDEX 8192u
+#define CREMA_SHM_TEXTS (CREMA_SHM_STRING_INDEX / 8 * 7) /* so that a search ends soon */
+/* Texts of which a worker may have any number (names of files, columns, errors) stop here. The rest
+ * is for spans, prefixes, functions, datasets and notes. */
+#define CREMA_SHM_STRINGS_BULK (256u << 10)
+#define CREMA_SHM_TEXTS_BULK (CREMA_SHM_STRING_INDEX / 8 * 6)
 #define CREMA_SHM_PROBE (64u << 10)
 #define CREMA_SHM_NOTES 16u
 #define CREMA_SHM_POLL_RINGS 4
@@ -496,6 +503,7 @@ struct crema_shm {
 	uint32_t notes; /* how many of note[] are used: string ids of reasons */
 	uint32_t note[CREMA_SHM_NOTES];
 	uint32_t strings_used; /* bytes of the arena in use */
+	uint32_t texts;	       /* how many are in the index */
 	uint32_t string_index[CREMA_SHM_STRING_INDEX];
 	uint64_t extents_head; /* extents that the shim has put into the ring so far */
 	uint64_t extents_tail; /* ... and that the agent has taken */

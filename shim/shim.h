@@ -70,6 +70,8 @@ extern int shim_off;
 
 /* arena.c: id of a text in shared memory; 0 if it is empty or the arena is full. Lock-free. */
 uint32_t arena_id(const char *text, uint32_t bytes);
+/* The same for texts of which there may be any number: they leave room for the others. */
+uint32_t arena_bulk_id(const char *text, uint32_t bytes);
 uint64_t arena_hash(const char *text, uint32_t bytes);
 const char *arena_text(uint32_t id);
 

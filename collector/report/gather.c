@@ -290,6 +290,25 @@ static int by_in(const void *pa, const void *pb)
 	return x > y ? -1 : x < y ? 1 : strcmp(a->codec, b->codec);
 }
 
+/* What a worker's files beyond its table moved, in spans that found no row for their rest: of the
+ * runs that it worked for it is unknown which. */
+static bool is_beyond_spans(const struct report *r, const struct file_row *f)
+{
+	size_t i;
+
+	if (f->path || f->span || !f->kind || strcmp(f->kind, "other") != 0)
+		return false;
+	for (i = 0; i < r->run->workers.n && r->run->workers.v[i] != f->worker; i++)
+		;
+	return i < r->run->workers.n;
+}
+
+static void hide_rest(struct report *r)
+{
+	for (size_t i = 0; i < CREMA_FILE_NUMBERS; i++)
+		r->rest.number[i] = value_null();
+}
+
 static int gather_files(struct report *r)
 {
 	const struct model *m = r->run->model;
@@ -300,7 +319,11 @@ static int gather_files(struct report *r)
 	for (i = 0; i < m->files.n && !rc; i++) {
 		if (run_has_row(r->run, m->files.v[i]->worker, m->files.v[i]->span))
 			rc = file_take(&files, m->files.v[i]);
+		else
+			r->rest_unknown |= is_beyond_spans(r, m->files.v[i]);
 	}
+	if (r->rest_unknown)
+		hide_rest(r);
 	if (!rc)
 		rc = index_names(&files);
 	if (!rc)

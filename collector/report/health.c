@@ -332,16 +332,53 @@ static double worker_numbers(const struct report *r, size_t number)
 	return sum;
 }
 
+static size_t attempts_with(const struct run *run, uint64_t flag)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < run->attempts.n; i++)
+		n += (run->attempts.v[i]->flags & flag) != 0;
+	return n;
+}
+
+static void note_texts(const struct report *r, void (*say)(void *, const char *), void *arg)
+{
+	double texts = worker_numbers(r, CREMA_TOTALS_N_strings_refused);
+	double files = worker_numbers(r, CREMA_TOTALS_N_files_refused);
+	size_t tasks = attempts_with(r->run, CREMA_TASK_TEXT_REFUSED);
+	char line[256];
+
+	if (texts > 0) {
+		snprintf(line, sizeof(line),
+			 "a worker's table of texts was full %.0f times: a name of a file, a "
+			 "column or an error is then unknown, and files without a name are in "
+			 "files_rest",
+			 texts);
+		say(arg, line);
+	}
+	if (tasks) {
+		snprintf(line, sizeof(line),
+			 "%zu attempts have no span or no prefix, because their worker's table of "
+			 "texts was full: those without a span are grouped by time",
+			 tasks);
+		say(arg, line);
+	}
+	if (files > 0) {
+		snprintf(line, sizeof(line),
+			 "a worker's table of files was full %.0f times: what was read there is in "
+			 "files_rest%s",
+			 files, r->rest_unknown ? ", or unknown" : "");
+		say(arg, line);
+	}
+}
+
 /* What found no room in tables of fixed size. */
 static void note_tables(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	double threads = worker_numbers(r, CREMA_TOTALS_N_threads_refused);
-	const struct run *run = r->run;
-	size_t i, tasks = 0;
+	size_t tasks = attempts_with(r->run, CREMA_TASK_THREAD_REFUSED);
 	char line[256];
 
-	for (i = 0; i < run->attempts.n; i++)
-		tasks += (run->attempts.v[i]->flags & CREMA_TASK_THREAD_REFUSED) != 0;
 	if (threads > 0) {
 		snprintf(line, sizeof(line),
 			 "%.0f threads found no room in their worker's table of %u: what they did "
@@ -383,7 +420,9 @@ static void note_dask(const struct report *r, void (*say)(void *, const char *),
 	}
 	if (r->run->plain)
 		return;
-	if (!r->run->first_span)
+	if (!r->run->first_span && attempts_with(r->run, CREMA_TASK_TEXT_REFUSED))
+		say(arg, "Dask's fine metrics are unknown: the tasks' spans are");
+	else if (!r->run->first_span)
 		say(arg, "the tasks have no spans (older Dask): grouped by time, and Dask's fine "
 			 "metrics "
 			 "are unknown");
@@ -421,6 +460,7 @@ void report_notes(const struct report *r, void (*say)(void *arg, const char *lin
 
 	note_states(r, say, arg);
 	note_tables(r, say, arg);
+	note_texts(r, say, arg);
 	note_dask(r, say, arg);
 	for (i = 0; i < m->torn.n; i++) {
 		t = &m->torn.v[i];

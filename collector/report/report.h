@@ -82,9 +82,10 @@ struct report {
 	struct value records_refused, tasks_refused, records_lost;
 	/* part of the unattributed: on connections that serve several tasks at once */
 	struct value shared_network_read_bytes, shared_network_write_bytes;
-	ARRAY(struct file_sum) files;	  /* most read first */
-	struct file_sum imports;	  /* Python modules and libraries, combined */
-	struct file_sum rest;		  /* storage bytes not attributable to a single file */
+	ARRAY(struct file_sum) files; /* most read first */
+	struct file_sum imports;      /* Python modules and libraries, combined */
+	struct file_sum rest; /* not attributable to a single file, and files without a row */
+	bool rest_unknown;    /* a worker had more spans than rows for their rest */
 	ARRAY(struct codec_sum) codecs;	  /* most in bytes first */
 	ARRAY(struct server_sum) servers; /* most read first */
 	struct blocking *blocking;	  /* call sites of long waits */

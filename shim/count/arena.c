@@ -3,7 +3,8 @@
  * arena.c - texts in shared memory, each stored once.
  *
  * Lock-free: one atomic add reserves space, the text is written, and compare-and-swap publishes its
- * id in the index. A thread that loses that race only wastes its copy.
+ * id in the index. A thread that loses that race only wastes its copy. Nothing is removed: bulk
+ * texts stop before the others, so that file names cannot hide which run a task belongs to.
  */
 #include <string.h>
 
@@ -27,12 +28,19 @@ static int same(uint32_t id, const char *text, uint32_t bytes)
 	return have == bytes && !memcmp(crema_shm->strings + id + 4, text, bytes);
 }
 
-static uint32_t arena_add(const char *text, uint32_t bytes)
+struct room {
+	uint32_t bytes, texts;
+};
+static const struct room whole = {CREMA_SHM_STRINGS, CREMA_SHM_TEXTS},
+			 bulk = {CREMA_SHM_STRINGS_BULK, CREMA_SHM_TEXTS_BULK};
+
+static uint32_t arena_add(const char *text, uint32_t bytes, const struct room *room)
 {
 	uint32_t need = (4 + bytes + 1 + 3) & ~3u;
 	uint32_t at;
 
-	if (LOAD(&crema_shm->strings_used) + need > CREMA_SHM_STRINGS)
+	if (LOAD(&crema_shm->strings_used) + need > room->bytes ||
+	    LOAD(&crema_shm->texts) >= room->texts)
 		return 0;
 	at = ADD(&crema_shm->strings_used, need);
 	if (at + need > CREMA_SHM_STRINGS)
@@ -43,7 +51,7 @@ static uint32_t arena_add(const char *text, uint32_t bytes)
 	return at;
 }
 
-uint32_t arena_id(const char *text, uint32_t bytes)
+static uint32_t find_or_add(const char *text, uint32_t bytes, const struct room *room)
 {
 	uint32_t at = (uint32_t)arena_hash(text, bytes), mine = 0;
 
@@ -57,16 +65,28 @@ uint32_t arena_id(const char *text, uint32_t bytes)
 
 		if (!id) {
 			if (!mine)
-				mine = arena_add(text, bytes);
+				mine = arena_add(text, bytes, room);
 			if (!mine)
 				break;
 			if (__atomic_compare_exchange_n(slot, &id, mine, 0, __ATOMIC_RELEASE,
-							__ATOMIC_ACQUIRE))
+							__ATOMIC_ACQUIRE)) {
+				ADD(&crema_shm->texts, 1);
 				return mine;
+			}
 		}
 		if (same(id, text, bytes))
 			return id;
 	}
 	ADD(&crema_shm->totals.strings_refused, 1);
 	return 0;
+}
+
+uint32_t arena_id(const char *text, uint32_t bytes)
+{
+	return find_or_add(text, bytes, &whole);
+}
+
+uint32_t arena_bulk_id(const char *text, uint32_t bytes)
+{
+	return find_or_add(text, bytes, &bulk);
 }

@@ -211,7 +211,7 @@ static void describe(struct crema_stack *s, const struct blocked_on *on)
 
 	s->on = on->on;
 	s->file = on->row    ? crema_shm->file[on->row - 1].path
-		  : on->host ? arena_id(on->host, (uint32_t)strnlen(on->host, HOST_BYTES))
+		  : on->host ? arena_bulk_id(on->host, (uint32_t)strnlen(on->host, HOST_BYTES))
 			     : 0;
 	s->peer_bytes = 0;
 	if (on->on == CREMA_ON_SOCKET && SYS3(SYS_getpeername, on->fd, s->peer, &bytes) == 0)

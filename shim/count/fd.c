@@ -195,7 +195,7 @@ static struct fd_info look(int fd, uint32_t span)
 	info.unsure = charges_of(fs.f_type) == UNKNOWN;
 	info.packed = (uint32_t)packed_is(st.st_dev, st.st_ino);
 	info.kind = n > 0 && fd_is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
-	id = info.kind == FD_DATA && n > 0 ? arena_id(path, (uint32_t)n) : 0;
+	id = info.kind == FD_DATA && n > 0 ? arena_bulk_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
 	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
 	if (info.kind == FD_DATA)
@@ -226,7 +226,10 @@ struct fd_info fd_lookup(int fd)
 		const struct crema_file *f = &crema_shm->file[info.row - 1];
 		uint32_t span = segment_span();
 
-		if (unlikely(f->span != span) && f->kind != CREMA_FILE_OTHER) {
+		if (unlikely(f->span != span) && f->kind == CREMA_FILE_OTHER) {
+			same &= info.row == CREMA_SHM_FILES;
+			info.row = info.row == CREMA_SHM_FILES ? info.row : file_rest_row(span);
+		} else if (unlikely(f->span != span)) {
 			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
 
 			st.st_size = (off_t)f->size_bytes;
@@ -255,7 +258,7 @@ static uint32_t find_by_name(const char *name, uint32_t span)
 	}
 	if (strstr(name, "://"))
 		return file_row_remote(url_id(name, strlen(name)), span);
-	id = arena_id(name, (uint32_t)strlen(name));
+	id = arena_bulk_id(name, (uint32_t)strlen(name));
 	return file_row_make(id, span, CREMA_FILE_DATA, CREMA_SHM_FILESYSTEMS, NULL);
 }
 
@@ -271,7 +274,7 @@ void file_names_forget(void)
 
 uint32_t file_row_by_name(const char *name, uint32_t span)
 {
-	uint32_t id = arena_id(name, (uint32_t)strlen(name)), at = (id / 4 + span / 4) % 64;
+	uint32_t id = arena_bulk_id(name, (uint32_t)strlen(name)), at = (id / 4 + span / 4) % 64;
 
 	if (!id || recent[at].name != id || recent[at].span != span) {
 		recent[at].row = find_by_name(name, span);

@@ -9,40 +9,61 @@ static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span,
 	return f->path == path && f->span == span && f->kind == kind;
 }
 
-/* Row + 1 of (path, span); imports of a span share one row without a path. What finds no room is
- * counted in the last row, which shim_arm() made. */
-uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
-		       const struct stat *st)
-{
-	uint32_t at = path * 2654435761u + span * 40503u + kind;
+#define REST_FROM (CREMA_SHM_FILES - 1 - CREMA_SHM_FILES_REST)
 
-	for (uint32_t i = 0; i < 64; i++, at++) {
-		uint32_t row = at % (CREMA_SHM_FILES - 1);
+struct wanted {
+	uint32_t path, span, kind, filesystem;
+	const struct stat *st;
+};
+
+/* Row + 1 of the wanted one among `n` rows, found there or made; 0: there is no room. */
+static uint32_t find_or_make(uint32_t from, uint32_t n, uint32_t tries, const struct wanted *w)
+{
+	uint32_t at = w->path * 2654435761u + w->span * 40503u + w->kind;
+
+	for (uint32_t i = 0; i < tries; i++, at++) {
+		uint32_t row = from + at % n;
 		struct crema_file *f = &crema_shm->file[row];
 
 		if (row_claim(&f->state)) {
-			f->path = path;
-			f->span = span;
-			f->kind = kind;
-			f->filesystem = filesystem;
-			f->dev = st ? st->st_dev : 0;
-			f->ino = st ? st->st_ino : 0;
-			f->size_bytes = st ? (uint64_t)st->st_size : 0;
+			f->path = w->path;
+			f->span = w->span;
+			f->kind = w->kind;
+			f->filesystem = w->filesystem;
+			f->dev = w->st ? w->st->st_dev : 0;
+			f->ino = w->st ? w->st->st_ino : 0;
+			f->size_bytes = w->st ? (uint64_t)w->st->st_size : 0;
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return row + 1;
 		}
 		if (!row_ready(&f->state))
 			break;
-		if (row_matches(f, path, span, kind))
+		if (row_matches(f, w->path, w->span, w->kind))
 			return row + 1;
 	}
-	ADD(&crema_shm->totals.files_refused, 1);
-	return CREMA_SHM_FILES;
+	return 0;
 }
 
+/* The last row was made by shim_arm(). */
 uint32_t file_rest_row(uint32_t span)
 {
-	return file_row_make(0, span, CREMA_FILE_OTHER, 0, NULL);
+	const struct wanted rest = {.span = span, .kind = CREMA_FILE_OTHER};
+	uint32_t row = find_or_make(REST_FROM, CREMA_SHM_FILES_REST, CREMA_SHM_FILES_REST, &rest);
+
+	return row ? row : CREMA_SHM_FILES;
+}
+
+/* Row + 1 of (path, span); imports of a span share one row without a path. */
+uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
+		       const struct stat *st)
+{
+	const struct wanted file = {path, span, kind, filesystem, st};
+	uint32_t row = find_or_make(0, REST_FROM, 64, &file);
+
+	if (row)
+		return row;
+	ADD(&crema_shm->totals.files_refused, 1);
+	return file_rest_row(span);
 }
 
 uint32_t file_row_remote(uint32_t url, uint32_t span)

@@ -2,8 +2,8 @@
 /*
  * file_row.h - the table of files in shared memory: a row for each path, span and kind.
  *
- * A row is given as index + 1. What finds no room is counted, and goes to the last row. Any thread,
- * no lock.
+ * A row is given as index + 1. What finds no room is counted, and goes to the row of its span's
+ * rest; with more spans than rows for these, to the last row. Any thread, no lock.
  */
 #ifndef CREMA_SHIM_COUNT_FILE_ROW_H
 #define CREMA_SHIM_COUNT_FILE_ROW_H

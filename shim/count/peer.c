@@ -91,5 +91,5 @@ uint32_t peer_id(int fd)
 		return 0;
 	*p++ = ':';
 	p = put_number(p, ntohs(a.v4.sin_port), 10); /* sin6_port has the same offset */
-	return arena_id(text, (uint32_t)(p - text));
+	return arena_bulk_id(text, (uint32_t)(p - text));
 }

@@ -73,7 +73,7 @@ static uint32_t new_path(const struct key *k)
 	if (k->dataset ? *of_dataset >= CREMA_SHM_SECTION_DATASETS
 		       : crema_shm->section_rows - *of_dataset >= CREMA_SHM_SECTION_NAMES)
 		return 0;
-	id = arena_id(k->path, k->bytes);
+	id = arena_bulk_id(k->path, k->bytes);
 	crema_shm->section_rows += id != 0;
 	*of_dataset += id && k->dataset;
 	return id;

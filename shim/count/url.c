@@ -35,7 +35,7 @@ uint32_t url_id(const char *url, size_t bytes)
 	n -= (size_t)(host - url);
 	memcpy(clean, url, scheme);
 	memcpy(clean + scheme, host, n);
-	return arena_id(clean, (uint32_t)(scheme + n));
+	return arena_bulk_id(clean, (uint32_t)(scheme + n));
 }
 
 /* The value of the Host header; its bytes in *n, 0: there is none. */

@@ -236,7 +236,7 @@ PyObject *py_module(const char *name)
 	return py_module_of(name, &is_there);
 }
 
-unsigned py_text_id(PyObject *o)
+static unsigned text_id(PyObject *o, uint32_t (*arena)(const char *, uint32_t))
 {
 	PyObject *s;
 	const char *text;
@@ -248,18 +248,28 @@ unsigned py_text_id(PyObject *o)
 	if (py_is(o, &PyUnicode_Type)) {
 		text = PyUnicode_AsUTF8AndSize(o, &n);
 		if (text)
-			return arena_id(text, (uint32_t)n);
+			return arena(text, (uint32_t)n);
 		PyErr_Clear();
 		return 0;
 	}
 	s = PyObject_Str(o);
 	text = s ? PyUnicode_AsUTF8AndSize(s, &n) : NULL;
 	if (text)
-		id = arena_id(text, (uint32_t)n);
+		id = arena(text, (uint32_t)n);
 	else
 		PyErr_Clear();
 	Py_DecRef(s);
 	return id;
+}
+
+unsigned py_text_id(PyObject *o)
+{
+	return text_id(o, arena_id);
+}
+
+unsigned py_bulk_id(PyObject *o)
+{
+	return text_id(o, arena_bulk_id);
 }
 
 PyObject *py_builtin(PyMethodDef *def, PyObject *self, const char *module)

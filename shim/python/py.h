@@ -229,6 +229,7 @@ PyObject *py_module_of(const char *name, int *is_there);
 
 /* Id in the arena of str(o) (NULL, None: 0). Never leaves an exception. */
 unsigned py_text_id(PyObject *o);
+unsigned py_bulk_id(PyObject *o); /* by arena_bulk_id() */
 
 /* A builtin function named `name`, METH_FASTCALL | METH_KEYWORDS unless *def differs; new
  * reference. */

@@ -26,10 +26,10 @@ static int64_t number_of(PyObject *o, const char *name)
 	return v;
 }
 
-static uint32_t text_of(PyObject *o, const char *name)
+static uint32_t text_of(PyObject *o, const char *name, int is_bulk)
 {
 	PyObject *a = py_attr_string(o, name);
-	uint32_t id = py_text_id(a);
+	uint32_t id = is_bulk ? py_bulk_id(a) : py_text_id(a);
 
 	Py_DecRef(a);
 	return id;
@@ -38,9 +38,9 @@ static uint32_t text_of(PyObject *o, const char *name)
 static void describe_item(struct crema_task *t, PyObject *o, uint32_t flag)
 {
 	t->flags |= flag;
-	t->dataset = text_of(o, "dataset");
-	t->filename = text_of(o, "filename");
-	t->treename = text_of(o, "treename");
+	t->dataset = text_of(o, "dataset", 0);
+	t->filename = text_of(o, "filename", 1);
+	t->treename = text_of(o, "treename", 0);
 	if (flag != CREMA_TASK_CHUNK)
 		return;
 	t->entrystart = number_of(o, "entrystart");

@@ -37,7 +37,7 @@ static const struct crema_task *task_here(void)
 
 static uint32_t text_id(PyObject *o)
 {
-	return o && py_is(o, &PyUnicode_Type) ? py_text_id(o) : 0;
+	return o && py_is(o, &PyUnicode_Type) ? py_bulk_id(o) : 0;
 }
 
 static uint32_t attr_id(PyObject *o, PyObject *name)

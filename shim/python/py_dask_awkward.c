@@ -61,7 +61,7 @@ static uint32_t tree_name(PyObject *tree)
 static uint32_t file_name(PyObject *tree)
 {
 	PyObject *file = py_attr_string(tree, "file"), *path = py_attr_string(file, "file_path");
-	uint32_t id = py_text_id(path);
+	uint32_t id = py_bulk_id(path);
 
 	Py_DecRef(path);
 	Py_DecRef(file);

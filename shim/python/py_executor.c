@@ -110,14 +110,26 @@ static void append_number(char *text, size_t *n, size_t size, uint64_t v, unsign
 	append(text, n, size, digits);
 }
 
-static void put_key(struct crema_task *t)
+/* Of the item: the table of texts may be full, and a key without its file would be another's. */
+static void append_filename(char *text, size_t *n, size_t size, PyObject *item)
+{
+	PyObject *name = py_attr_string(item, "filename");
+	const char *s =
+		name && py_is(name, &PyUnicode_Type) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+
+	append(text, n, size, s ? s : "");
+	PyErr_Clear();
+	Py_DecRef(name);
+}
+
+static void put_key(struct crema_task *t, PyObject *item)
 {
 	char text[4096];
 	size_t n = 0;
 
 	append(text, &n, sizeof(text), arena_text(t->dataset));
 	append(text, &n, sizeof(text), ":");
-	append(text, &n, sizeof(text), arena_text(t->filename));
+	append_filename(text, &n, sizeof(text), item);
 	append(text, &n, sizeof(text), ":");
 	append(text, &n, sizeof(text), arena_text(t->treename));
 	if (t->flags & CREMA_TASK_CHUNK) {
@@ -187,7 +199,7 @@ static uint32_t text_id(const char *text)
 static void describe(struct crema_task *t, int which, struct call *c)
 {
 	coffea_describe_item(t, c->item);
-	put_key(t);
+	put_key(t, c->item);
 	t->function = text_id(which == WORK ? "_work_function" : "metadata_fetcher");
 	if (which == WORK) {
 		put_span(t, c->hash);
@@ -196,6 +208,8 @@ static void describe(struct crema_task *t, int which, struct call *c)
 		put_fetch_span(t);
 		t->prefix = text_id("metadata");
 	}
+	if (!t->span)
+		t->flags |= CREMA_TASK_TEXT_REFUSED;
 }
 
 static int is_item(PyObject *o)

@@ -112,7 +112,7 @@ static uint32_t address_of(PyObject *state)
 	slash = text && strncmp(text, "unix:", 5) ? strrchr(text, '/') : NULL;
 	text = slash ? slash + 1 : text;
 	if (text)
-		id = arena_id(text, (uint32_t)strlen(text));
+		id = arena_bulk_id(text, (uint32_t)strlen(text));
 	PyErr_Clear();
 	Py_DecRef(target);
 	return id;

@@ -41,8 +41,8 @@ static struct crema_line line_of(PyObject *frame)
 	if (py_is(file, &PyUnicode_Type) && is_own(file)) {
 		function = py_attr_string(code, "co_name");
 		number = PyFrame_GetLineNumber(frame);
-		line.file = py_text_id(file);
-		line.function = py_text_id(function);
+		line.file = py_bulk_id(file);
+		line.function = py_bulk_id(function);
 		line.line = number > 0 ? (uint32_t)number : 0;
 		Py_DecRef(function);
 	}

@@ -103,7 +103,7 @@ static uint32_t keep(const struct line *l)
 		return 0;
 	if (i == seen_n)
 		seen[seen_n++] = hash;
-	return arena_id(l->text, (uint32_t)l->n);
+	return arena_bulk_id(l->text, (uint32_t)l->n);
 }
 
 /* The first in the chain of causes; NULL: there is none. New reference. */
@@ -140,7 +140,7 @@ void raised_describe(struct crema_task *t, PyObject *raised)
 		return;
 	append_type(&type, raised);
 	append_text(&text, raised);
-	t->error_type = arena_id(type.text, (uint32_t)type.n);
+	t->error_type = arena_bulk_id(type.text, (uint32_t)type.n);
 	t->error_text = keep(&text);
 	describe_cause(t, raised);
 	PyErr_Clear();

@@ -135,7 +135,7 @@ static uint32_t joined(PyObject *columns)
 	list = names ? PySequence_List(names) : NULL;
 	if (list && !PyList_Sort(list) && (comma = PyUnicode_FromString("\n")))
 		text = PyUnicode_Join(comma, list);
-	id = py_text_id(text);
+	id = py_bulk_id(text);
 	PyErr_Clear();
 	Py_DecRef(text);
 	Py_DecRef(comma);

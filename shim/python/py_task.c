@@ -98,6 +98,8 @@ static void describe_state(struct crema_task *t, PyObject *worker, PyObject *key
 		prefix = prefix_of_key(key);
 	t->prefix = py_text_id(prefix);
 	graph_describe(t, ts, span);
+	if ((prefix && !t->prefix) || (span && span != PY_NONE && !t->span))
+		t->flags |= CREMA_TASK_TEXT_REFUSED;
 	Py_DecRef(span);
 	Py_DecRef(prefix);
 	Py_DecRef(ts);

@@ -54,7 +54,7 @@ int xrootd_file_get(PyObject *file, struct xrootd_file *f)
 		colon = url ? strchr(url, ':') : NULL;
 		cache[at].file = colon && server ? file : NULL;
 		cache[at].scheme = colon ? xrootd_scheme(url) : 0;
-		cache[at].address = server ? arena_id(server, (uint32_t)strlen(server)) : 0;
+		cache[at].address = server ? arena_bulk_id(server, (uint32_t)strlen(server)) : 0;
 		cache[at].url = url ? url_id(url, strlen(url)) : 0;
 		cache[at].local = url && !strncmp(url, "file:", 5);
 		Py_DecRef(url_object);
