@@ -44,7 +44,7 @@ static int fill(void **state)
 
 	harness_setup(state);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 65536);
+	pthread_attr_setstacksize(&attr, 256 << 10);
 	for (unsigned int n = blocks_taken(); n < CREMA_SHM_THREADS; n++, idler_count++)
 		if (pthread_create(&idlers[idler_count], &attr, idle,
 				   (void *)(uintptr_t)idler_count))
