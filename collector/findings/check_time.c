@@ -117,13 +117,13 @@ const char *fullest_host(const struct report *r, double *threads, double *cores)
 	*threads = 0;
 	*cores = 1;
 	for (t = tracking->v; t < tracking->v + tracking->n; t++) {
-		load = t->host_threads / value_number(t->worker->cores, NULL);
+		load = t->host_threads / t->host_cores;
 		if (!t->worker->host || !isfinite(load) || load < most ||
 		    (worst && load <= most && strcmp(t->worker->host, worst) >= 0))
 			continue;
 		worst = t->worker->host;
 		*threads = t->host_threads;
-		*cores = value_number(t->worker->cores, NULL);
+		*cores = t->host_cores;
 		most = load;
 	}
 	return most > 0 ? worst : NULL;

@@ -221,7 +221,8 @@ struct worker_track {
 	struct value cores, memory_limit; /* the newest */
 	double peak_rss;		  /* including task starts and ends; NAN */
 	double mean_task_wall;
-	double host_threads; /* of all the run's workers on its host, the most at one time; NAN */
+	/* Of all the run's workers on its host: the most threads at one time, the cores; NAN. */
+	double host_threads, host_cores;
 };
 struct tracking {
 	struct series workers; /* their number, each second and at each change */

@@ -227,18 +227,23 @@ static int count_threads(const struct run *r, struct tracking *t)
 	struct change *c = calloc(2 * t->n + 1, sizeof(*c));
 	int rc = track && c ? 0 : -ENOMEM;
 	size_t i, k, n;
-	double most;
+	double most, cores;
 
 	for (i = 0; !rc && i < t->n; i++)
 		track[i] = &t->v[i];
 	if (!rc)
 		qsort(track, t->n, sizeof(*track), by_host);
 	for (i = 0; !rc && i < t->n;) {
-		for (n = 0, k = i; k < t->n && !by_host(&track[i], &track[k]); k++)
+		cores = (double)NAN;
+		for (n = 0, k = i; k < t->n && !by_host(&track[i], &track[k]); k++) {
 			n += add_life(c + n, track[k]->worker, value_number(track[k]->cores, NULL));
+			cores = fmax(cores, value_number(track[k]->worker->cores, NULL));
+		}
 		most = most_at_once(r, c, n);
-		while (i < k)
-			track[i++]->host_threads = most;
+		for (; i < k; i++) {
+			track[i]->host_threads = most;
+			track[i]->host_cores = cores;
+		}
 	}
 	free(track);
 	free(c);
