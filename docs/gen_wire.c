@@ -136,7 +136,8 @@ int main(void)
 	       "are msgpack; nil means "
 	       "unknown. SUM, MAX and LATEST define how rows of several workers and spans are "
 	       "merged; within one row "
-	       "numbers are cumulative.\n");
+	       "numbers are cumulative, and a number is unknown if the row's newest record has nil "
+	       "(newest: the highest record number of the latest stream).\n");
 	PUT("Frames", "", NUMBERED, frames);
 	PUT("Messages of a DATA frame", "", NUMBERED, messages);
 	PUT("Fields of a task",
@@ -153,9 +154,14 @@ int main(void)
 	    TYPED, file);
 	PUT("CODEC", "", TYPED, codec);
 	PUT("SERVER", "", TYPED, server);
-	PUT("SECTION", "Inclusive; the highest `rev` is valid.", TYPED, section);
-	PUT("COLUMN", "Exclusive; the highest `rev` is valid.", TYPED, column);
-	PUT("GAUGE", "The highest `rev` is valid.", TYPED, gauge);
+	PUT("SECTION",
+	    "Inclusive; the highest `rev` is valid, of several records with it the newest.", TYPED,
+	    section);
+	PUT("COLUMN",
+	    "Exclusive; the highest `rev` is valid, of several records with it the newest.", TYPED,
+	    column);
+	PUT("GAUGE", "The highest `rev` is valid, of several records with it the newest.", TYPED,
+	    gauge);
 	PUT("TOTALS",
 	    "The latest is valid. Unattributed CPU is `seen` - `tasks`; CPU that the shim did "
 	    "not see is `process` - `seen`.",

@@ -6,8 +6,9 @@
  *	model_init(&m);  model_read_dir(&m, dir);  model_close(&m, now_ns);  ...  model_release(&m);
  *
  * Feeding is idempotent and does not depend on order: the highest revision of an attempt wins,
- * cumulative rows keep the largest value of each number, snapshots keep the latest by their
- * boot time, and duplicate samples are dropped when the model is closed. A bad record is
+ * cumulative rows keep the largest value of each number that their newest record knows, snapshots
+ * keep the latest by their boot time, and duplicate samples are dropped when the model is closed.
+ * A bad record is
  * counted and skipped; it is never fatal. model_close() maps clocks to UTC and settles the
  * attempts without an end.
  *
@@ -171,8 +172,14 @@ struct totals {
 	};
 	struct blocked_totals blocked;
 };
+/* Which record of a row is newest. rev: of rows that have one; records of equal revisions may
+ * differ in what is known. A later agent of the worker has a larger stream. */
+struct row_version {
+	uint64_t rev, stream, record;
+};
 struct file_row {
 	struct worker *worker;
+	struct row_version version;
 	const char *path, *span, *filesystem, *storage, *kind;
 	const char *name; /* as its reader names it; NULL: unknown */
 	union {
@@ -189,6 +196,7 @@ struct file_row {
 };
 struct codec_row {
 	struct worker *worker;
+	struct row_version version;
 	const char *function, *codec, *direction, *span;
 	union {
 		struct {
@@ -201,6 +209,7 @@ struct codec_row {
 
 struct server_row {
 	struct worker *worker;
+	struct row_version version;
 	const char *server, *scheme, *span;
 	union {
 		struct {
@@ -220,7 +229,7 @@ struct section_key {
 };
 struct section_row {
 	struct section_key key;
-	uint64_t rev;
+	struct row_version version;
 	union {
 		struct {
 #define SECTION_NUMBER(name, ...) struct value name;
@@ -233,7 +242,7 @@ struct section_row {
 };
 struct gauge_row {
 	struct section_key key;
-	uint64_t rev;
+	struct row_version version;
 	struct value broken;
 	struct crema_stat stat[CREMA_GAUGE_STATS];
 };
@@ -249,7 +258,7 @@ struct column_row {
 	const char *line[CREMA_COLUMN_LINES]; /* that requested it: "FILE:LINE FUNCTION"; NULL: end
 						 of list */
 	bool more_lines;
-	uint64_t rev;
+	struct row_version version;
 	union {
 		struct {
 #define COLUMN_NUMBER(name, ...) struct value name;
@@ -382,6 +391,7 @@ struct model {
 	ARRAY(struct segment) segments; /* those that were read */
 	uint16_t segment; /* being read, as an index; UINT16_MAX stands for all above it */
 	uint64_t files_read, frames, records_bad;
+	struct row_version fed;	     /* the record that is being fed */
 	uint64_t history_points;     /* of all workers */
 	unsigned int history_shift;  /* a cell has 2^history_shift ns */
 	uint64_t last_note_ns;	     /* CLOCK_REALTIME of the collector's last entry about itself */

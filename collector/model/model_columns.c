@@ -48,14 +48,12 @@ int model_feed_column(struct model *m, struct worker *w, const msgpack_object *m
 				       .span = map_text(m, map, "span"),
 				       .together = get_true(map, "together"),
 				       .beyond = get_true(map, "beyond")};
-	uint64_t rev = get_u64(map, "rev", 0);
 	struct column_row *r = row_of(m, &key);
 
 	if (!r)
 		return -ENOMEM;
-	if (r->rev && rev <= r->rev)
+	if (!model_is_newest(m, get_u64(map, "rev", 0), &r->version))
 		return m->error;
-	r->rev = rev;
 	take_lines(m, r, get(map, "lines"));
 	r->more_lines = get_true(map, "more_lines");
 	for (size_t i = 0; i < CREMA_COLUMN_NUMBERS; i++)

@@ -267,7 +267,7 @@ static int feed_messages(struct model *m, struct worker *w, const struct stream 
 	size_t at, used, left_out;
 	int rc = unpack_array(raw, n, &items, &at);
 
-	for (i = 0; !rc && i < items; i++, at += used) {
+	for (i = 0; !rc && i < items; i++, at += used, m->fed.record++) {
 		left_out = m->left_out;
 		used = selection_skips_task(m->selection, raw + at, n - at);
 		if (used)
@@ -314,6 +314,7 @@ static int feed_data(struct model *m, struct worker *w, const struct crema_frame
 		return 0;
 	}
 	rc = stream_received(s, head->first_seq, head->first_seq + head->count);
+	m->fed = (struct row_version){0, head->stream, head->first_seq};
 	return rc ? rc : feed_messages(m, w, s, raw, n, false);
 }
 

@@ -4,11 +4,30 @@
 
 #include <string.h>
 
-void model_raise(struct value *number, const struct row_number *of, size_t n,
-		 const msgpack_object *map)
+bool model_is_newest(const struct model *m, uint64_t rev, struct row_version *of)
 {
-	for (size_t i = 0; i < n; i++)
-		raise_to(&number[i], map_uint(map, of[i].name));
+	struct row_version fed = {rev, m->fed.stream, m->fed.record};
+
+	if (fed.rev != of->rev	       ? fed.rev < of->rev
+	    : fed.stream != of->stream ? fed.stream < of->stream
+				       : fed.record < of->record)
+		return false;
+	*of = fed;
+	return true;
+}
+
+void model_raise(struct value *number, const struct row_number *of, size_t n,
+		 const msgpack_object *map, bool newest)
+{
+	for (size_t i = 0; i < n; i++) {
+		const msgpack_object *got = get(map, of[i].name);
+		uint64_t u;
+
+		if (newest && got && got->type == MSGPACK_OBJECT_NIL)
+			number[i] = value_null();
+		else if ((newest || number[i].type != VALUE_NULL) && object_u64(got, &u))
+			raise_to(&number[i], value_uint(u));
+	}
 }
 
 void model_take_counters(struct counters *c, const msgpack_object *map)

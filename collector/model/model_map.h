@@ -20,9 +20,11 @@ static inline void raise_to(struct value *have, struct value v)
 		*have = v;
 }
 
-/* The same for every number of a row. */
+/* Whether the record being fed is the newest of a row's so far, or that one again. */
+bool model_is_newest(const struct model *m, uint64_t rev, struct row_version *of);
+/* raise_to() for every number of a row; one that its newest record does not know is unknown. */
 void model_raise(struct value *number, const struct row_number *of, size_t n,
-		 const msgpack_object *map);
+		 const msgpack_object *map, bool newest);
 
 static inline const char *map_text(struct model *m, const msgpack_object *map, const char *key)
 {

@@ -195,6 +195,7 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 {
 	struct file_row key = {.worker = w}, *f;
 	uint64_t hash;
+	bool newest;
 
 	key.path = map_text(m, map, "path");
 	key.span = map_text(m, map, "span");
@@ -208,11 +209,14 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 			return -ENOMEM;
 		*f = key;
 	}
-	if (get_text(map, "name").ptr)
+	newest = model_is_newest(m, 0, &f->version);
+	if (get_text(map, "name").ptr && (newest || !f->name))
 		f->name = map_text(m, map, "name");
-	f->filesystem = map_text(m, map, "filesystem");
-	f->storage = map_text(m, map, "storage");
-	model_raise(f->number, row_file, CREMA_FILE_VALUES, map);
+	if (newest) {
+		f->filesystem = map_text(m, map, "filesystem");
+		f->storage = map_text(m, map, "storage");
+	}
+	model_raise(f->number, row_file, CREMA_FILE_VALUES, map, newest);
 	if (take_ranges(&f->read, get(map, "ranges")) ||
 	    take_ranges(&f->baskets, get(map, "basket_ranges")) ||
 	    opened_take(&f->opened, m, get(map, "opened_by")))
@@ -244,7 +248,8 @@ static int feed_codec(struct model *m, struct worker *w, const msgpack_object *m
 	}
 	c->codec = map_text(m, map, "codec");
 	c->direction = map_text(m, map, "direction");
-	model_raise(c->number, row_codec, CREMA_CODEC_NUMBERS, map);
+	model_raise(c->number, row_codec, CREMA_CODEC_NUMBERS, map,
+		    model_is_newest(m, 0, &c->version));
 	return m->error;
 }
 

@@ -66,14 +66,12 @@ static void take_buckets(uint32_t *bucket, const msgpack_object *list)
 int model_feed_section(struct model *m, struct worker *w, const msgpack_object *map)
 {
 	struct section_key key = key_of(m, w, map);
-	uint64_t rev = get_u64(map, "rev", 0);
 	struct section_row *s = section_of(m, &key);
 
 	if (!s)
 		return -ENOMEM;
-	if (s->rev && rev <= s->rev)
+	if (!model_is_newest(m, get_u64(map, "rev", 0), &s->version))
 		return m->error;
-	s->rev = rev;
 	for (size_t i = 0; i < CREMA_SECTION_NUMBERS; i++)
 		s->number[i] = map_uint(map, row_section[i].name);
 	take_buckets(s->wall_bucket, get(map, "wall_buckets"));
@@ -127,14 +125,12 @@ int model_feed_gauge(struct model *m, struct worker *w, const msgpack_object *ma
 {
 	const msgpack_object *stats = get(map, "stats");
 	struct section_key key = key_of(m, w, map);
-	uint64_t rev = get_u64(map, "rev", 0);
 	struct gauge_row *g = gauge_of(m, &key);
 
 	if (!g)
 		return -ENOMEM;
-	if (g->rev && rev <= g->rev)
+	if (!model_is_newest(m, get_u64(map, "rev", 0), &g->version))
 		return m->error;
-	g->rev = rev;
 	g->broken = map_uint(map, "broken");
 	if (!stats || stats->type != MSGPACK_OBJECT_ARRAY)
 		return m->error;

@@ -39,7 +39,8 @@ int model_feed_server(struct model *m, struct worker *w, const msgpack_object *m
 	s = server_of(m, &key);
 	if (!s)
 		return -ENOMEM;
-	model_raise(s->number, row_server, CREMA_SERVER_NUMBERS, map);
+	model_raise(s->number, row_server, CREMA_SERVER_NUMBERS, map,
+		    model_is_newest(m, 0, &s->version));
 	if (!latency || latency->type != MSGPACK_OBJECT_ARRAY)
 		return m->error;
 	for (uint32_t i = 0; i < latency->via.array.size && i < CREMA_LATENCY_BUCKETS; i++) {
