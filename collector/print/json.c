@@ -87,7 +87,7 @@ static void put_file(const struct file_sum *f, struct json *j, const char *name)
 	emit_end(j);
 }
 
-/* files + imports + files_rest = what the run's tasks read and were charged. */
+/* files + imports + files_rest = what the run's tasks read and were charged, or one is unknown. */
 static void put_files(const struct report *r, struct json *j)
 {
 	size_t i;

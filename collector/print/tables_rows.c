@@ -208,9 +208,9 @@ void report_table_files(const struct report *r, struct sink *s, bool colour)
 	file_columns(&g, opened);
 	for (i = 0; i < n && i < TOP; i++)
 		file_line(&g, &r->files.v[i], r->files.v[i].path + folder, opened);
-	if (r->imports.read_calls.type != VALUE_NULL)
+	if (r->imports.has_rows)
 		file_line(&g, &r->imports, "(Python modules)", opened);
-	if (r->rest.storage_read_bytes.type != VALUE_NULL)
+	if (r->rest.has_rows)
 		file_line(&g, &r->rest, "(not attributable to a file)", opened);
 	grid_print(&g);
 	report_folder_line(r, was_read, folder, s);

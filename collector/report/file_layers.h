@@ -16,6 +16,7 @@
 struct file_sum {
 	const char *path, *storage, *filesystem;
 	const char *name; /* as its reader names it; NULL: unknown */
+	bool has_rows;	  /* otherwise numbers are null because nothing was read */
 	union {
 		struct {
 #define FILE_NUMBER(name, ...) struct value name;

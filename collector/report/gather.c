@@ -46,12 +46,11 @@ static struct file_sum *file_find(const struct file_index *files, const char *na
 	return place ? &files->r->files.v[place - 1] : NULL;
 }
 
-static struct file_sum *file_sum_of(struct file_index *files, const char *path, bool *first)
+static struct file_sum *file_sum_of(struct file_index *files, const char *path)
 {
 	struct report *r = files->r;
 	struct file_sum *s = file_find(files, path);
 
-	*first = !s;
 	if (s)
 		return s;
 	s = ARRAY_NEW(&r->files);
@@ -68,14 +67,16 @@ static int file_take(struct file_index *files, const struct file_row *f)
 	struct file_sum *s;
 	bool first;
 
-	if (!strcmp(kind, "import") || (!f->path && f->span)) {
-		s = strcmp(kind, "import") ? &r->rest : &r->imports;
-		first = s->read_calls.type == VALUE_NULL;
-	} else {
-		s = file_sum_of(files, f->path ? f->path : file_overflow, &first);
-	}
+	if (!strcmp(kind, "import"))
+		s = &r->imports;
+	else if (!f->path && f->span)
+		s = &r->rest;
+	else
+		s = file_sum_of(files, f->path ? f->path : file_overflow);
 	if (!s)
 		return -ENOMEM;
+	first = !s->has_rows;
+	s->has_rows = true;
 	s->storage = f->storage;
 	s->filesystem = f->filesystem;
 	report_merge(s->number, f->number, row_file, CREMA_FILE_NUMBERS, first);
