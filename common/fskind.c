@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #define FSKIND_PSEUDO FSKIND_NONE
 
@@ -11,8 +12,9 @@ static const struct {
 	uint32_t f_type;
 	enum fskind kind;
 	const char *name;
+	enum fsplace place;
 } known[] = {
-#define FILESYSTEM(type, kind, name) {type, FSKIND_##kind, name},
+#define FILESYSTEM(type, kind, name, place) {type, FSKIND_##kind, name, FSPLACE_##place},
 #include "filesystems.def"
 #undef FILESYSTEM
 };
@@ -27,6 +29,21 @@ enum fskind fskind_of(int64_t f_type, char *name)
 	}
 	snprintf(name, FSKIND_NAME, "type 0x%x", (uint32_t)f_type);
 	return FSKIND_UNKNOWN;
+}
+
+enum fsplace fsplace_of(const char *name)
+{
+	/* Images and layers of containers, mounted by each host. */
+	static const char *const own[] = {"fuse.fuse-overlayfs", "fuse.squashfuse",
+					  "fuse.squashfuse_ll"};
+
+	for (size_t i = 0; name && i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(name, own[i]))
+			return FSPLACE_OWN;
+	for (size_t i = 0; name && i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(name, known[i].name))
+			return known[i].place;
+	return name && !strncmp(name, "fuse", 4) ? FSPLACE_SHARED : FSPLACE_EITHER;
 }
 
 const char *fskind_text(enum fskind kind)

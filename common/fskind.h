@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fskind.h - how reliable storage charges are on a type of file system, by
- * contract/filesystems.def. */
+/* fskind.h - how reliable storage charges are on a type of file system, and whether hosts share its
+ * files, by contract/filesystems.def. */
 #ifndef CREMA_COMMON_FSKIND_H
 #define CREMA_COMMON_FSKIND_H
 
@@ -16,9 +16,13 @@ enum fskind {
 	FSKIND_UNKNOWN
 };
 
+enum fsplace { FSPLACE_OWN, FSPLACE_SHARED, FSPLACE_EITHER };
+
 /* Kind by statfs f_type alone; overlay is FSKIND_UNRESOLVED. name (FSKIND_NAME) gets its name. */
 enum fskind fskind_of(int64_t f_type, char *name);
 /* "exact", "calibrated", "none" or "unknown". */
 const char *fskind_text(enum fskind kind);
+/* By the name that agents send; NULL: unknown. */
+enum fsplace fsplace_of(const char *name);
 
 #endif

@@ -6,13 +6,15 @@
  * were read. The result is known only if every worker's list of baskets is complete.
  */
 #include "collector/metrics/metrics.h"
+#include "collector/model/file_place.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct use { /* of one file */
-	const char *path;
+struct use {			    /* of one file */
+	const struct file_row *row; /* the first */
+	bool several;		    /* other hosts have their own of this path */
 	struct value size, basket_bytes, basket_raw_bytes;
 	struct ranges baskets;
 	bool incomplete;
@@ -25,6 +27,7 @@ static bool same(struct value a, struct value b)
 
 static int use_add(struct use *u, const struct file_row *f, bool first)
 {
+	u->incomplete |= !first && file_may_differ(u->row, u->size, f);
 	if (first || f->size_bytes.type != VALUE_NULL)
 		u->size = f->size_bytes;
 	u->basket_bytes = first ? f->basket_bytes : value_plus(u->basket_bytes, f->basket_bytes);
@@ -45,11 +48,16 @@ static struct value used_percent(const struct use *u)
 	return value_ratio(used_bytes(u), u->size, 100);
 }
 
-static int by_path(const void *pa, const void *pb)
+static int by_file(const void *pa, const void *pb)
 {
 	const struct file_row *const *a = pa, *const *b = pb;
 
-	return strcmp((*a)->path, (*b)->path);
+	return file_order(*a, *b);
+}
+
+static bool same_path(const struct file_row *a, const struct file_row *b)
+{
+	return !strcmp(a->path, b->path);
 }
 
 /* Calls see() for every data file with baskets used by the run's tasks, by path. */
@@ -68,12 +76,14 @@ static int each_use(const struct facts *f, void (*see)(void *arg, const struct u
 			rows[n++] = row;
 	}
 	if (n)
-		qsort(rows, n, sizeof(*rows), by_path);
+		qsort(rows, n, sizeof(*rows), by_file);
 	for (i = 0; i < n && !rc; i = k) {
 		memset(&u, 0, sizeof(u));
-		u.path = rows[i]->path;
-		for (k = i; k < n && !rc && !strcmp(rows[k]->path, u.path); k++)
+		u.row = rows[i];
+		for (k = i; k < n && !rc && !file_order(rows[k], u.row); k++)
 			rc = use_add(&u, rows[k], k == i);
+		u.several = file_is_own(u.row) && ((i && same_path(rows[i - 1], u.row)) ||
+						   (k < n && same_path(rows[k], u.row)));
 		if (!rc)
 			see(arg, &u);
 		ranges_release(&u.baskets);
@@ -84,14 +94,18 @@ static int each_use(const struct facts *f, void (*see)(void *arg, const struct u
 
 static void emit_use(void *arg, const struct use *u)
 {
+	struct buf name = BUF_INIT;
 	struct json *j = arg;
 
-	emit_object(j, u->path);
+	if (u->several && file_name_own(&name, u->row->path, u->row->worker))
+		j->sink->error = -ENOMEM;
+	emit_object(j, name.len ? (const char *)name.data : u->row->path);
 	emit_value(j, "size_bytes", u->size);
 	emit_value(j, "bytes_read", used_bytes(u));
 	emit_value(j, "bytes_read_percent", used_percent(u));
 	emit_value(j, "compression_ratio", value_ratio(u->basket_raw_bytes, u->basket_bytes, 1));
 	emit_end(j);
+	buf_release(&name);
 }
 
 void metric_per_file(const struct facts *f, const char *name, struct json *j)

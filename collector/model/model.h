@@ -28,6 +28,7 @@
 #include "collector/model/model_stacks.h"
 #include "collector/model/opened.h"
 #include "collector/model/span_part.h"
+#include "common/fskind.h"
 #include "common/ranges.h"
 #include "common/table.h"
 #include "common/task.h"
@@ -182,6 +183,7 @@ struct file_row {
 	struct row_version version;
 	const char *path, *span, *filesystem, *storage, *kind;
 	const char *name; /* as its reader names it; NULL: unknown */
+	enum fsplace place;
 	union {
 		struct {
 #define FILE_NUMBER(name, ...) struct value name;

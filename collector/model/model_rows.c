@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* model_rows.c - hello and the messages that are maps. */
+#include "collector/model/file_place.h"
 #include "collector/model/model_map.h"
 #include "collector/model/selection.h"
 #include "common/rows.h"
@@ -215,6 +216,7 @@ static int feed_file(struct model *m, struct worker *w, const msgpack_object *ma
 	if (newest) {
 		f->filesystem = map_text(m, map, "filesystem");
 		f->storage = map_text(m, map, "storage");
+		f->place = file_place(f);
 	}
 	model_raise(f->number, row_file, CREMA_FILE_VALUES, map, newest);
 	if (take_ranges(&f->read, get(map, "ranges")) ||

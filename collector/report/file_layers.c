@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "collector/model/file_place.h"
+
 static bool same(struct value a, struct value b)
 {
 	return a.type == VALUE_UINT && b.type == VALUE_UINT && a.v.u == b.v.u;
@@ -55,10 +57,14 @@ int layers_add(struct file_sum *s, const struct file_row *f, bool first)
 	bool all_read = same(f->extent_bytes, f->read_bytes);
 	bool all_baskets = same(f->basket_extent_bytes, f->basket_bytes);
 	struct value unique = all_read ? f->unique_bytes : value_null();
+	bool differ;
 
 	s->worker_unique_bytes = first ? unique : value_plus(s->worker_unique_bytes, unique);
-	s->read_incomplete |= !all_read || !has(f->unique_bytes, f->read.bytes);
-	s->baskets_incomplete |= !all_baskets || !has(f->unique_basket_bytes, f->baskets.bytes);
+	/* Extents of another file of that path must not be joined with these. */
+	differ = !first && file_may_differ(s->row, s->size_bytes, f);
+	s->read_incomplete |= differ || !all_read || !has(f->unique_bytes, f->read.bytes);
+	s->baskets_incomplete |=
+		differ || !all_baskets || !has(f->unique_basket_bytes, f->baskets.bytes);
 	if (ranges_join(&s->read, &f->read) || ranges_join(&s->baskets, &f->baskets))
 		return -ENOMEM;
 	return opened_add(&s->opened, &f->opened);

@@ -15,8 +15,10 @@
 /* One file over all workers and spans of the run. */
 struct file_sum {
 	const char *path, *storage, *filesystem;
-	const char *name; /* as its reader names it; NULL: unknown */
-	bool has_rows;	  /* otherwise numbers are null because nothing was read */
+	const char *name;	    /* as its reader names it; NULL: unknown */
+	bool has_rows;		    /* otherwise numbers are null because nothing was read */
+	const struct file_row *row; /* the first: names its host, if the file is its own */
+	bool several;		    /* other hosts have their own of this path */
 	union {
 		struct {
 #define FILE_NUMBER(name, ...) struct value name;
@@ -54,7 +56,7 @@ extern const size_t file_cell_count;
 struct value file_cell_value(const struct file_cell *c, const struct file_sum *f,
 			     const struct layer_values *v);
 
-/* Adds the row's numbers from extents. 0 or -ENOMEM. */
+/* Adds the row's numbers from extents, before its size is added. 0 or -ENOMEM. */
 int layers_add(struct file_sum *s, const struct file_row *f, bool first);
 /* After all rows: sorts the lines that opened it. Numbers unknown for the file are unknown for
  * each. */

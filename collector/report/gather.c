@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/model/file_place.h"
 #include "collector/report/report.h"
 
 static const char *const file_overflow = "(files beyond the table)";
@@ -20,9 +21,12 @@ struct file_index {
 	struct table table;
 };
 
+/* A row's file; or, without a row, what the worker finds under this name. */
 struct wanted_file {
 	const struct report *r;
 	const char *name;
+	const struct worker *worker;
+	const struct file_row *row;
 };
 
 static bool same_file(const void *item, const void *key)
@@ -30,7 +34,17 @@ static bool same_file(const void *item, const void *key)
 	const struct wanted_file *w = key;
 	const struct file_sum *s = &w->r->files.v[(uintptr_t)item - 1];
 
-	return s->path == w->name || s->name == w->name;
+	if (w->row && w->row->path)
+		return !file_order(s->row, w->row);
+	return (s->path == w->name || s->name == w->name) &&
+	       (!file_is_own(s->row) || file_same_host(s->row->worker, w->worker));
+}
+
+static bool same_path(const void *item, const void *key)
+{
+	const struct wanted_file *w = key;
+
+	return w->r->files.v[(uintptr_t)item - 1].path == w->name;
 }
 
 static uint64_t name_hash(const char *name)
@@ -38,25 +52,40 @@ static uint64_t name_hash(const char *name)
 	return hash_pair((uint64_t)(uintptr_t)name, 0);
 }
 
-static struct file_sum *file_find(const struct file_index *files, const char *name)
+static struct file_sum *find(const struct file_index *files, const struct wanted_file *wanted,
+			     bool (*same)(const void *item, const void *key))
 {
-	struct wanted_file wanted = {files->r, name};
-	uintptr_t place = (uintptr_t)table_find(&files->table, name_hash(name), same_file, &wanted);
+	uintptr_t place =
+		(uintptr_t)table_find(&files->table, name_hash(wanted->name), same, wanted);
 
 	return place ? &files->r->files.v[place - 1] : NULL;
 }
 
-static struct file_sum *file_sum_of(struct file_index *files, const char *path)
+static struct file_sum *file_find(const struct file_index *files, const char *name,
+				  const struct worker *worker)
+{
+	return find(files, &(struct wanted_file){files->r, name, worker, NULL}, same_file);
+}
+
+static struct file_sum *file_sum_of(struct file_index *files, const struct file_row *row)
 {
 	struct report *r = files->r;
-	struct file_sum *s = file_find(files, path);
+	const char *path = row->path ? row->path : file_overflow;
+	const struct wanted_file wanted = {r, path, row->worker, row};
+	struct file_sum *s = find(files, &wanted, same_file);
+	bool several = false;
 
 	if (s)
 		return s;
+	s = find(files, &wanted, same_path);
+	if (s)
+		several = s->several = true;
 	s = ARRAY_NEW(&r->files);
 	if (!s || table_add(&files->table, name_hash(path), (void *)(uintptr_t)r->files.n))
 		return NULL;
 	s->path = path;
+	s->row = row;
+	s->several = several;
 	return s;
 }
 
@@ -72,30 +101,34 @@ static int file_take(struct file_index *files, const struct file_row *f)
 	else if (!f->path && f->span)
 		s = &r->rest;
 	else
-		s = file_sum_of(files, f->path ? f->path : file_overflow);
+		s = file_sum_of(files, f);
 	if (!s)
 		return -ENOMEM;
 	first = !s->has_rows;
 	s->has_rows = true;
 	s->storage = f->storage;
 	s->filesystem = f->filesystem;
+	if (s != &r->rest && s != &r->imports) {
+		s->name = f->name ? f->name : s->name;
+		if (layers_add(s, f, first))
+			return -ENOMEM;
+	}
 	report_merge(s->number, f->number, row_file, CREMA_FILE_NUMBERS, first);
-	if (s == &r->rest || s == &r->imports)
-		return 0;
-	s->name = f->name ? f->name : s->name;
-	return layers_add(s, f, first);
+	return 0;
 }
 
-/* The files by path and by their readers' name; the first of several. */
+/* The files by path and by their readers' name; the first of several on a host. */
 static int index_names(struct file_index *files)
 {
 	struct report *r = files->r;
+	const struct file_sum *s;
 	const char *name;
 	size_t i;
 
 	for (i = 0; i < r->files.n; i++) {
-		name = r->files.v[i].name;
-		if (name && !file_find(files, name) &&
+		s = &r->files.v[i];
+		name = s->name;
+		if (name && !file_find(files, name, s->row->worker) &&
 		    table_add(&files->table, name_hash(name), (void *)(uintptr_t)(i + 1)))
 			return -ENOMEM;
 	}
@@ -106,6 +139,7 @@ static int index_names(struct file_index *files)
 static void gather_chunks(const struct file_index *files)
 {
 	struct report *r = files->r;
+	const struct worker *worker = NULL;
 	struct file_sum *s = NULL;
 	const struct attempt *a;
 	struct value v;
@@ -115,8 +149,9 @@ static void gather_chunks(const struct file_index *files)
 		a = r->run->attempts.v[i];
 		if (!a->counted || !attempt_is_chunk(a) || !a->filename)
 			continue;
-		if (!s || (s->path != a->filename && s->name != a->filename))
-			s = file_find(files, a->filename);
+		if (!s || worker != a->worker || (s->path != a->filename && s->name != a->filename))
+			s = file_find(files, a->filename, a->worker);
+		worker = a->worker;
 		if (!s)
 			continue;
 		v = attempt_u64(a, TASK_F_coffea_bytesread);
@@ -125,6 +160,28 @@ static void gather_chunks(const struct file_index *files)
 		s->dataset = s->datasets ? NULL : a->dataset;
 		s->chunks++;
 	}
+}
+
+/* Where several hosts have their own file of a path, its host is part of its name. */
+static int name_hosts(struct report *r)
+{
+	struct buf name = BUF_INIT;
+	struct file_sum *s;
+	char *copy;
+	int rc = 0;
+
+	for (s = r->files.v; s < r->files.v + r->files.n && !rc; s++) {
+		if (!s->several || !file_is_own(s->row))
+			continue;
+		buf_clear(&name);
+		rc = file_name_own(&name, s->path, s->row->worker);
+		copy = rc ? NULL : arena_bytes(&r->arena, name.len);
+		rc = copy ? 0 : -ENOMEM;
+		if (copy)
+			s->path = memcpy(copy, name.data, name.len);
+	}
+	buf_release(&name);
+	return rc;
 }
 
 struct codec_module {
@@ -330,7 +387,7 @@ static int gather_files(struct report *r)
 	if (!rc)
 		gather_chunks(&files);
 	table_release(&files.table);
-	return rc;
+	return rc ? rc : name_hosts(r);
 }
 
 int report_gather(struct report *r, const struct run *run, const struct facts *facts)

@@ -94,7 +94,7 @@ enum charges { EXACT, NONE, UNRESOLVED, UNKNOWN, PSEUDO };
 static enum charges charges_of(int64_t f_type)
 {
 	switch ((uint32_t)f_type) {
-#define FILESYSTEM(type, kind, name)                                                               \
+#define FILESYSTEM(type, kind, ...)                                                                \
 	case type:                                                                                 \
 		return kind;
 #include "filesystems.def"
