@@ -12,6 +12,11 @@
 #include "shim/count/fd.h"
 #include "shim/libc/sys.h"
 
+int stream_fd(const FILE *f)
+{
+	return f ? f->_fileno : -1;
+}
+
 /* For fgets and getline it is enough if the buffer contains their character. */
 static int has_enough(const FILE *f, size_t bytes)
 {

@@ -41,6 +41,10 @@ struct stream_op {
 /* Bytes that printf's result stands for. */
 #define PRINTED(result) ((result) < 0 ? 0 : (size_t)(result))
 
+/* The descriptor of a stream that libc is about to close; negative: it has none. errno is kept,
+ * which fileno() sets for a stream in memory. */
+int stream_fd(const FILE *f);
+
 /* `bytes` are needed, or STREAM_UNTIL(). */
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes);
 void stream_end(struct stream_op *s);

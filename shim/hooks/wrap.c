@@ -352,14 +352,6 @@ EXPORT void closefrom(int first)
 	real.closefrom(first);
 }
 
-/* libc closes a stream's descriptor without calling close(). */
-EXPORT int fclose(FILE *stream)
-{
-	if (shim_armed() && stream && shim_same_process())
-		notify_fd_closed(fileno(stream));
-	return real.fclose(stream);
-}
-
 /* Only a mutex that another thread holds costs anything: it is tried first. */
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
