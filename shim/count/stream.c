@@ -17,6 +17,11 @@ int stream_fd(const FILE *f)
 	return f ? f->_fileno : -1;
 }
 
+int directory_fd(DIR *d)
+{
+	return d ? dirfd(d) : -1;
+}
+
 /* For fgets and getline it is enough if the buffer contains their character. */
 static int has_enough(const FILE *f, size_t bytes)
 {

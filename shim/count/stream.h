@@ -21,6 +21,7 @@
 #ifndef CREMA_SHIM_COUNT_STREAM_H
 #define CREMA_SHIM_COUNT_STREAM_H
 
+#include <dirent.h>
 #include <stdio.h>
 
 #include "shim/count/op.h"
@@ -44,6 +45,8 @@ struct stream_op {
 /* The descriptor of a stream that libc is about to close; negative: it has none. errno is kept,
  * which fileno() sets for a stream in memory. */
 int stream_fd(const FILE *f);
+/* The same for a directory; NULL: closedir() refuses it. */
+int directory_fd(DIR *d);
 
 /* `bytes` are needed, or STREAM_UNTIL(). */
 void stream_begin(struct stream_op *s, FILE *f, size_t bytes);

@@ -16,6 +16,8 @@
 #error "the shim must not be built with _FILE_OFFSET_BITS: it renames what is interposed"
 #endif
 
+#include <dirent.h>
+#include <mntent.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
