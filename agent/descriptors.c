@@ -53,7 +53,7 @@ void descriptors_look(struct descriptors *d, const struct view *v, int pid)
 	uint32_t known = __atomic_load_n(&v->shm->unseen_io, __ATOMIC_RELAXED), ways;
 	uint64_t start = clock_mono_ns();
 
-	if (start < d->next_ns || known == (CREMA_UNSEEN_RING | CREMA_UNSEEN_GPU))
+	if (start < d->next_ns || !(~known & (CREMA_UNSEEN_RING | CREMA_UNSEEN_GPU)))
 		return;
 	ways = ways_of(v->shm, pid) & ~known;
 	if (ways)

@@ -117,8 +117,10 @@ static void pack_notes(msgpack_packer *pk, const struct view *v, const char *mor
 				    "is unknown from then on"},
 		{CREMA_UNSEEN_GPU, "GPUDirect Storage is in use: what tasks read and write is "
 				   "unknown from then on"},
+		{CREMA_UNSEEN_AIO, "POSIX aio is in use (XRootD's client does so for local files): "
+				   "what tasks that use it read and write is unknown"},
 	};
-	struct text note[CREMA_SHM_NOTES + 3];
+	struct text note[CREMA_SHM_NOTES + 4];
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < CREMA_SHM_NOTES; i++) {

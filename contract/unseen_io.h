@@ -10,8 +10,12 @@
  *              and a GPU's memory. The shim sees its driver's device being opened; the agent finds
  *              it among the descriptors.
  *
- * Each calls crema_unseen_io() on the shared memory. It takes no lock, and any thread may call it
- * more than once.
+ *   POSIX aio  reads and writes in threads of libc's own. Each request shows its task, or comes
+ * from a thread without one, as io_uring's may not: only these tasks are affected, and those that
+ * run when such a thread requests something.
+ *
+ * The first two call crema_unseen_io() on the shared memory. It takes no lock, and any thread may
+ * call it more than once.
  */
 #ifndef CREMA_CONTRACT_UNSEEN_IO_H
 #define CREMA_CONTRACT_UNSEEN_IO_H
@@ -23,6 +27,7 @@
 enum crema_unseen_io {
 	CREMA_UNSEEN_RING = 1,
 	CREMA_UNSEEN_GPU = 2,
+	CREMA_UNSEEN_AIO = 4,
 };
 
 /* 1 for a device of GPUDirect Storage. */
@@ -50,14 +55,21 @@ static inline uint64_t crema_unseen_counts(uint32_t seen)
 	       (seen & CREMA_UNSEEN_RING ? CREMA_NETWORK_COUNTS : 0);
 }
 
+/* `ways` were found; the tasks are another matter. Unknown from now on: for the process and its
+ * files. */
+static inline void crema_unseen_in_process(struct crema_shm *m, uint32_t ways)
+{
+	__atomic_fetch_or(&m->unseen_io, ways, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&m->totals.count_unknown, crema_unseen_counts(ways), __ATOMIC_RELAXED);
+}
+
 /* `ways` were found. Unknown from now on: for running tasks, later ones and the process; with
  * ended_too also for tasks whose records are still in their slots. */
 static inline void crema_unseen_io(struct crema_shm *m, uint32_t ways, int ended_too)
 {
 	uint64_t counts = crema_unseen_counts(ways);
 
-	__atomic_fetch_or(&m->unseen_io, ways, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&m->totals.count_unknown, counts, __ATOMIC_RELAXED);
+	crema_unseen_in_process(m, ways);
 	for (uint32_t i = 0; i < CREMA_SHM_TASKS; i++) {
 		uint32_t word = __atomic_load_n(&m->slot_word[i], __ATOMIC_SEQ_CST);
 
@@ -70,7 +82,8 @@ static inline void crema_unseen_io(struct crema_shm *m, uint32_t ways, int ended
  * here or marks the slot. */
 static inline uint64_t crema_unseen_io_counts(const struct crema_shm *m)
 {
-	return crema_unseen_counts(__atomic_load_n(&m->unseen_io, __ATOMIC_SEQ_CST));
+	return crema_unseen_counts(__atomic_load_n(&m->unseen_io, __ATOMIC_SEQ_CST) &
+				   ~(uint32_t)CREMA_UNSEEN_AIO);
 }
 
 #endif

@@ -349,8 +349,14 @@ def test_what_the_client_does_by_itself(net, tmp_path, cell):
 
 
 def test_a_local_file_sends_nothing(net, data):
-    (row,), _, _ = run(net, "local", [(work.read_sync, f"file://{data['zlib']}", RANGES)])
+    """The client reads it by POSIX aio, in threads of libc's: unknown for its task, and for no other."""
+    (row,), _, report = run(net, "local", [(work.read_sync, f"file://{data['zlib']}", RANGES)])
     assert (row["network_read_bytes"], row["network_write_bytes"]) == (0, 0)
+    for name in ("read_calls", "read_bytes", "storage_read_bytes"):
+        assert row[name] is None
+    assert any("POSIX aio is in use" in note for note in report["completeness"]["notes"])
+    (row,), _, _ = run(net, "notlocal", [(work.plain_read, data["zlib"])])
+    assert row["read_bytes"] == 1000
 
 
 def test_tls(net, cell):

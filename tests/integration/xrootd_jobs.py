@@ -45,6 +45,11 @@ def read_sync(url, ranges):
         return sum(len(file.read(offset, size)[1]) for offset, size in ranges)
 
 
+def plain_read(path):
+    with open(path, "rb", buffering=0) as file:
+        return len(file.read(1000))
+
+
 def read_by_plugin(url, ranges, scheme):
     """As a File that a client's plug-in reads: the client returns the plug-in's URL, or none."""
     from XRootD import client
