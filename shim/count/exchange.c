@@ -10,6 +10,7 @@
 #include "shim/count/server.h"
 #include "shim/count/thread.h"
 #include "shim/count/url.h"
+#include "shim/count/xrootd.h"
 #include "shim/libc/sys.h"
 
 /* TLS records: type, version (3, x), length */
@@ -22,13 +23,18 @@
 /* The client's last message of an opening: SHA-256 or SHA-384, 4 and 17 bytes more. */
 #define RECORD_FINISHED(hash_bytes) (RECORD_HEADER + 4 + (hash_bytes) + 17)
 
-enum protocol { UNKNOWN, HTTP, TLS, OTHER, LEFT_OUT };
+/* Answers of an XRootD server to files that are closed late, and tickets, are smaller. */
+#define XROOTD_TLS_REST_BYTES 4096
+
+/* The last three are not counted. */
+enum protocol { UNKNOWN, HTTP, TLS, OTHER, LEFT_OUT, XROOTD, XROOTD_TLS };
 
 /* Private memory, one row per descriptor. */
 static struct exchange {
 	uint64_t start; /* ticks of the request under way; 0: none */
 	uint64_t last;	/* of the last bytes received */
-	uint64_t bytes, task;
+	uint64_t bytes; /* received; of XROOTD_TLS: since a request was announced */
+	uint64_t task;
 	uint32_t scheme, address, url; /* string ids; url 0: unknown */
 	uint32_t protocol;
 	uint32_t finished_due; /* the server requested another hello */
@@ -144,7 +150,7 @@ static int asks(struct exchange *e, struct sent s, uint64_t bytes)
 {
 	enum protocol protocol = LOAD(&e->protocol);
 
-	if (protocol == LEFT_OUT || !s.at)
+	if (protocol >= LEFT_OUT || !s.at)
 		return 0;
 	/* TLS after plain text, as behind a proxy */
 	if (protocol != TLS && is_record(s) && s.at[0] == RECORD_HANDSHAKE)
@@ -195,18 +201,12 @@ static void look(struct exchange *e, int fd, struct sent s)
 	set_protocol(e, LOAD(&e->address) ? first_words(s) : LEFT_OUT);
 }
 
-/* The client's first words to an XRootD server, which are the numbers 0, 0, 0, 4, 2012; or, if it
- * connected before the process was armed, a request: its code from 3000 up, and a length. */
-static int is_xrootd(struct sent s)
+static void leave_out(struct exchange *e, int fd, enum protocol protocol)
 {
-	static const uint8_t greeting[20] = {[15] = 4, [18] = 2012 >> 8, [19] = 2012 & 255};
-	unsigned int code;
-
-	if (!s.at || s.bytes < sizeof(greeting))
-		return 0;
-	code = (unsigned int)s.at[2] << 8 | s.at[3];
-	return !memcmp(s.at, greeting, sizeof(greeting)) ||
-	       (s.bytes >= 24 && code >= 3000 && code < 3040 && !s.at[20]);
+	use(fd);
+	STORE(&e->start, 0);
+	STORE(&e->bytes, 0);
+	STORE(&e->protocol, protocol);
 }
 
 int exchange_is_clients(int fd, struct sent sent)
@@ -215,11 +215,15 @@ int exchange_is_clients(int fd, struct sent sent)
 
 	if (!e)
 		return 1;
-	if (LOAD(&e->protocol) == UNKNOWN && is_xrootd(sent))
-		exchange_leave_out(fd);
+	if (LOAD(&e->protocol) == UNKNOWN && xrootd_begins(sent))
+		leave_out(e, fd, XROOTD);
 	else if (LOAD(&e->protocol) == UNKNOWN)
 		look(e, fd, sent);
-	return LOAD(&e->protocol) != LEFT_OUT;
+	else if (LOAD(&e->protocol) == XROOTD && is_record(sent) && sent.at[0] == RECORD_HANDSHAKE)
+		leave_out(e, fd, XROOTD_TLS);
+	if (LOAD(&e->protocol) == XROOTD)
+		return xrootd_is_anyones(sent);
+	return LOAD(&e->protocol) < LEFT_OUT;
 }
 
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start)
@@ -237,25 +241,37 @@ void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint
 		begin(e, task, sent, start);
 }
 
-void exchange_received(int fd, uint64_t bytes)
+/* 1 if another user of XRootD's client receives data: nothing is announced. */
+static int is_anyones(struct exchange *e, uint64_t bytes)
+{
+	if (LOAD(&e->protocol) != XROOTD_TLS)
+		return 0;
+	if (!xrootd_is_idle()) {
+		STORE(&e->bytes, 0);
+		return 0;
+	}
+	return ADD(&e->bytes, bytes) + bytes > XROOTD_TLS_REST_BYTES;
+}
+
+int exchange_received(int fd, uint64_t bytes)
 {
 	struct exchange *e = row_of(fd);
 
-	if (!e || !bytes || !LOAD(&e->start))
-		return;
+	if (!e || !bytes)
+		return 0;
+	if (!LOAD(&e->start))
+		return is_anyones(e, bytes);
 	STORE(&e->last, ticks());
 	ADD(&e->bytes, bytes);
+	return 0;
 }
 
 void exchange_leave_out(int fd)
 {
 	struct exchange *e = row_of(fd);
 
-	if (!e)
-		return;
-	use(fd);
-	STORE(&e->start, 0);
-	STORE(&e->protocol, LEFT_OUT);
+	if (e)
+		leave_out(e, fd, LEFT_OUT);
 }
 
 static void forget(struct exchange *e)

@@ -38,10 +38,13 @@ struct sent sent_message(const struct msghdr *m);
 
 /* `bytes` were sent on fd for the named task (0: unattributed), from `start` ticks on. */
 void exchange_sent(int fd, uint64_t task, struct sent sent, uint64_t bytes, uint64_t start);
-void exchange_received(int fd, uint64_t bytes);
+/* 1 if they are data that a user of XRootD's client other than its Python classes receives under
+ * TLS. */
+int exchange_received(int fd, uint64_t bytes);
 /* 1 if fd is a client's connection to a server, or cannot be known; `sent` is what is sent on it.
- * 0 for XRootD's (root://), whose requests request.h counts; under TLS only if its first words
- * were seen. What begins as a request of XRootD's is taken for one. */
+ * On XRootD's (root://) only for requests for data that its Python classes have not announced
+ * (xrootd.h), and 0 under TLS if its first words were seen. What begins as a request of XRootD's is
+ * taken for one. */
 int exchange_is_clients(int fd, struct sent sent);
 /* fd is not a client's connection that requests one response at a time. */
 void exchange_leave_out(int fd);

@@ -128,6 +128,11 @@ static void sample(int fd, uint64_t word, uint64_t bytes)
 	byte_sample(t, CREMA_LINES_B_received, bytes, of.task ? &of : NULL);
 }
 
+static int is_for_anyone(void)
+{
+	return thread_is_native() && segment_owner() == OWNER_NONE;
+}
+
 void net_received(int fd, uint64_t bytes)
 {
 	uint64_t word = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) : 0;
@@ -136,7 +141,8 @@ void net_received(int fd, uint64_t bytes)
 		loop_received(fd, word & NAME, bytes);
 	else if (word & SHARED)
 		ADD(&crema_shm->totals.shared_network_read_bytes, bytes);
-	exchange_received(fd, bytes);
+	if (unlikely(exchange_received(fd, bytes)) && is_for_anyone())
+		net_native_asks();
 	timer_answered(fd, bytes);
 	count(fd, CREMA_C_network_read_bytes, CREMA_C_comm_read_bytes, bytes);
 	sample(fd, word, bytes);
@@ -175,7 +181,7 @@ void net_native_asks(void)
 /* 1 if what is sent on fd, whose owner is that, may be a request for any task. */
 static int is_natives(int fd, uint64_t word, struct sent sent)
 {
-	if (likely(word & ~SHARED) || !thread_is_native() || segment_owner() != OWNER_NONE)
+	if (likely(word & ~SHARED) || !is_for_anyone())
 		return 0;
 	return word ? !LOAD(&grpc_tells) : exchange_is_clients(fd, sent);
 }

@@ -12,8 +12,8 @@
  *
  * A native thread (thread.h) that sends to a server, or has an event loop do so, works for a
  * library with threads of its own, as libarrow is: any task that runs at that moment may have
- * asked, so what these tasks receive and send is unknown. XRootD's client is the exception
- * (request.h).
+ * asked, so what these tasks receive and send is unknown. XRootD's client is an
+ * exception if its Python classes have announced the request (request.h, xrootd.h).
  */
 #ifndef CREMA_SHIM_COUNT_NET_H
 #define CREMA_SHIM_COUNT_NET_H

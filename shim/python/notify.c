@@ -20,6 +20,7 @@
 #include "shim/count/section.h"
 #include "shim/count/task.h"
 #include "shim/count/timer.h"
+#include "shim/count/xrootd.h"
 #include "shim/python/unseen.h"
 #include "unseen_io.h"
 
@@ -106,6 +107,7 @@ void notify_forked(void)
 	position_inherited();
 	file_names_forget();
 	xrootd_files_forget();
+	xrootd_forget();
 	first_use_forget();
 	runqueue_drop_all();
 	pool_forget();

@@ -10,6 +10,9 @@
  * sends is unknown. The client splits lines and copies into requests itself: what the task receives
  * is unknown, too, and for copies what it reads and writes, in the client's threads.
  *
+ * Each request is announced, also those without a task: what XrdCl's threads request beyond that is
+ * that of its other users (xrootd.h).
+ *
  * Plug-ins of the client use other protocols (https, davs, s3) in threads of their own. Their
  * responses have no such headers, and what they request is not what was asked for: XrdClHttp begins
  * with all that is left of the file, and serves later reads from that. So what the task received is
@@ -23,6 +26,7 @@
 #include "shim/count/server.h"
 #include "shim/count/task.h"
 #include "shim/count/url.h"
+#include "shim/count/xrootd.h"
 #include "shim/libc/sys.h"
 #include "shim/python/patch.h"
 #include "shim/python/py_xrootd_file.h"
@@ -59,6 +63,7 @@ struct ask {
 	uint32_t method, chunks;
 	uint32_t stack; /* that requests it (byte_sample.h) */
 	struct xrootd_file of;
+	uint32_t announced; /* xrootd.h */
 };
 
 static int is_ok(PyObject *status)
@@ -121,25 +126,36 @@ static void ends(const struct ask *a, PyObject *status, PyObject *response)
 	uint64_t latency_ns = ticks_ns(ticks() - a->start);
 	enum kind kind = methods[a->method].kind;
 
+	if (!a->task)
+		return;
 	request_end(a->task);
 	if (status && (kind == READS || kind == READS_CHUNKS))
 		count_answer(a, latency_ns, status, response);
 }
 
 /* A request with a callback ends once: by its callback, by its refusal, or when both are dropped.
- */
+ * It is a capsule: the task's name + 1, and as its context what was announced until it ends.
+ * Returns 1 the first time. */
 static int first_end(PyObject *capsule)
 {
-	if (PyCapsule_GetContext(capsule))
+	uint32_t announced = (uint32_t)(uintptr_t)PyCapsule_GetContext(capsule);
+
+	if (!announced)
 		return 0;
-	PyCapsule_SetContext(capsule, capsule);
+	PyCapsule_SetContext(capsule, NULL);
+	xrootd_answered(announced);
 	return 1;
+}
+
+static uint64_t task_of(PyObject *capsule)
+{
+	return (uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE) - 1;
 }
 
 static void capsule_free(PyObject *capsule)
 {
-	if (shim_armed() && first_end(capsule))
-		request_end((uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE));
+	if (first_end(capsule) && shim_armed())
+		request_end(task_of(capsule));
 }
 
 static uint64_t number_at(PyObject *tuple, Py_ssize_t i)
@@ -154,15 +170,16 @@ static PyObject *answered(PyObject *self, PyObject *const *args, Py_ssize_t narg
 	PyObject *capsule = PyTuple_GetItem(self, 0);
 	PY_TURN;
 
-	if (shim_armed() && first_end(capsule)) {
+	if (first_end(capsule) && shim_armed()) {
 		uint64_t what = number_at(self, 2), server = number_at(self, 3);
 		struct ask a = {
-			(uint64_t)(uintptr_t)PyCapsule_GetPointer(capsule, CAPSULE),
+			task_of(capsule),
 			number_at(self, 1),
 			(uint32_t)what & 0xff,
 			(uint32_t)(what >> 32),
 			(uint32_t)what >> 8,
-			{(uint32_t)server, (uint32_t)(server >> 32), (uint32_t)number_at(self, 4)}};
+			{(uint32_t)server, (uint32_t)(server >> 32), (uint32_t)number_at(self, 4)},
+			0};
 
 		ends(&a, nargs > 0 ? args[0] : NULL, nargs > 1 ? args[1] : NULL);
 	}
@@ -176,7 +193,7 @@ static PyMethodDef answered_def = {"callback", (void *)answered, METH_FASTCALL |
 static PyObject *counting_callback(const struct ask *a, PyObject *callback)
 {
 	PyObject *item[6] = {
-		PyCapsule_New((void *)(uintptr_t)a->task, CAPSULE, capsule_free),
+		PyCapsule_New((void *)(uintptr_t)(a->task + 1), CAPSULE, capsule_free),
 		PyLong_FromUnsignedLongLong(a->start),
 		PyLong_FromUnsignedLongLong(a->method | a->stack << 8 | (uint64_t)a->chunks << 32),
 		PyLong_FromUnsignedLongLong(a->of.scheme | (uint64_t)a->of.address << 32),
@@ -185,6 +202,8 @@ static PyObject *counting_callback(const struct ask *a, PyObject *callback)
 	PyObject *self = PyTuple_New(6), *r = NULL;
 	int whole = self != NULL;
 
+	if (item[0])
+		PyCapsule_SetContext(item[0], (void *)(uintptr_t)a->announced);
 	Py_IncRef(callback);
 	for (int i = 0; i < 6; i++) {
 		whole = whole && item[i];
@@ -195,8 +214,8 @@ static PyObject *counting_callback(const struct ask *a, PyObject *callback)
 	}
 	if (whole)
 		r = py_builtin(&answered_def, self, "crema");
-	else if (item[0] && self)
-		first_end(item[0]); /* it has not begun */
+	if (!r && item[0] && self)
+		PyCapsule_SetContext(item[0], NULL); /* it has not begun */
 	PyErr_Clear();
 	Py_DecRef(self);
 	return r;
@@ -214,8 +233,10 @@ static PyObject *with_callback(const struct ask *a, PyObject **callback, PyObjec
 	PyObject *counting = counting_callback(a, *callback), *r, *capsule;
 	struct py_error error;
 
-	if (!counting)
+	if (!counting) {
+		xrootd_answered(a->announced);
 		return py_original(originals[a->method], all, nargs, kwnames);
+	}
 	*callback = counting;
 	request_begin(a->task);
 	r = py_original(originals[a->method], all, nargs, kwnames);
@@ -238,6 +259,7 @@ static PyObject *without_callback(const struct ask *a, PyObject *const *all, Py_
 	request_begin(a->task);
 	r = py_original(originals[a->method], all, nargs, kwnames);
 	py_error_save(&error);
+	xrootd_answered(a->announced);
 	if (r && py_is(r, &PyTuple_Type) && PyTuple_Size(r) == 2) {
 		status = PyTuple_GetItem(r, 0);
 		response = PyTuple_GetItem(r, 1);
@@ -272,6 +294,46 @@ static uint32_t chunks_of(PyObject *const *all, Py_ssize_t nargs, PyObject *kwna
 
 	PyErr_Clear();
 	return n > 0 ? (uint32_t)n : 0;
+}
+
+/* An argument as a number, 0 if it was not given. Returns 1 unless it is something else. */
+static int take_number(PyObject *object, uint64_t *n)
+{
+	*n = object ? PyLong_AsUnsignedLongLong(object) : 0;
+	if (!PyErr_Occurred())
+		return 1;
+	PyErr_Clear();
+	return 0;
+}
+
+/* Before it is sent: what the client will request on the wire. */
+static uint32_t announce(const struct ask *a, PyObject *const *all, Py_ssize_t nargs,
+			 PyObject *kwnames)
+{
+	enum kind kind = methods[a->method].kind;
+	Py_ssize_t at = argument(kind == READS_CHUNKS ? "chunks" : "offset", 0, nargs, kwnames);
+	PyObject *first = at ? all[at] : NULL, *second = NULL;
+	uint64_t offset, bytes;
+
+	if (a->method == File_write)
+		return xrootd_announce(XROOTD_WRITES, 0, 0);
+	if (kind == COPIES)
+		return xrootd_announce(XROOTD_COPIES, 0, 0);
+	if (kind == OPENS || kind == ASKS)
+		return xrootd_announce(XROOTD_OTHER, 0, 0);
+	if (kind == READS) {
+		at = argument("size", 1, nargs, kwnames);
+		second = at ? all[at] : NULL;
+	} else if (kind == READS_CHUNKS && first) {
+		first = PyList_GetItem(first, 0);
+		second = first ? PyTuple_GetItem(first, 1) : NULL;
+		first = second ? PyTuple_GetItem(first, 0) : NULL;
+		PyErr_Clear();
+	}
+	if (kind == READS_LINES || (kind == READS_CHUNKS && !second) ||
+	    !take_number(first, &offset) || !take_number(second, &bytes))
+		return xrootd_announce(XROOTD_READS, 0, 0);
+	return xrootd_announce(kind == READS ? XROOTD_READ : XROOTD_VECTOR, offset, bytes);
 }
 
 /* 1 for a File on this machine, which needs no server; for an open the argument decides. Sets what
@@ -345,13 +407,16 @@ static PyObject *ask(int method, PyObject **all, Py_ssize_t nargs, PyObject *kwn
 	local = a.task && is_local(method, all, nargs, kwnames, &a.of);
 	if (kind == OPENS)
 		xrootd_file_changes(all[0]);
-	if (!a.task || local)
+	if (!shim_armed() || local)
 		return py_original(originals[method], all, nargs + 1, kwnames);
-	mark_unknown(&a);
-	a.stack = kind == READS || kind == READS_CHUNKS ? pool_stack() : 0;
+	if (a.task) {
+		mark_unknown(&a);
+		a.stack = kind == READS || kind == READS_CHUNKS ? pool_stack() : 0;
+	}
 	if (kind == READS_CHUNKS)
 		a.chunks = chunks_of(all, nargs, kwnames);
 	at = argument("callback", methods[method].callback, nargs, kwnames);
+	a.announced = announce(&a, all, nargs, kwnames);
 	a.start = ticks();
 	if (at && PyCallable_Check(all[at]))
 		return with_callback(&a, &all[at], all, nargs + 1, kwnames);

@@ -373,3 +373,40 @@ def test_tls(net, cell):
     assert report["servers"][0]["scheme"] == "roots"
     # TLS records and handshakes
     assert 1000 < rest < 20_000
+
+
+@pytest.mark.parametrize("scheme", ["root", "roots"])
+def test_other_users_of_the_client(net, scheme):
+    """What C++ code requests shows no task: unknown for those that run then. The Python classes stay exact before and after it,
+    in the same worker."""
+    with net[0].tls() as server:
+        url, since = server.url("/a.bin").replace("root:", f"{scheme}:"), server.mark()
+        (before,), _, _ = run(net, f"before{scheme}", [(work.read_callback, url, RANGES)])
+        (row,), (got,), report = run(net, f"native{scheme}", [(work.read_native, url, RANGES)])
+        (after,), _, _ = run(net, f"after{scheme}", [(work.vector_sync, url, RANGES)])
+        server.mark()
+        size = sum(size for _, size in RANGES)
+        assert got == size and server.sent("/a.bin", since).data == 3 * size
+    assert (row["network_read_bytes"], row["network_write_bytes"]) == (None, None)
+    assert any("in native threads of its own" in note for note in report["completeness"]["notes"])
+    assert before["network_read_bytes"] == size + 3 * 8
+    assert after["network_read_bytes"] == size + 8 + 3 * 16
+
+
+def test_reads_without_a_task(net, tmp_path):
+    """The Python classes' own reads are no other user's: a task that runs meanwhile stays exact."""
+    server, _, client = net
+    kinds = (work.read_sync, work.read_callback, work.vector_sync, work.vector_callback, work.read_lines)
+
+    def read_beside():
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        for kind in kinds:
+            client.run(kind, server.url("/a.bin"), [(5, 1000), (7, 10)])  # on the worker's event loop
+        (tmp_path / "read").touch()
+
+    beside = threading.Thread(target=read_beside)
+    beside.start()
+    (row,), (got,), _ = run(net, "beside", [(work.read_when_told, server.url("/a.bin"), RANGES, str(tmp_path))])
+    beside.join()
+    assert row["network_read_bytes"] == got + len(RANGES) * 8

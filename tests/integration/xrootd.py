@@ -44,7 +44,7 @@ class XRootD:
         self.home, self.files, self.port = Path(home), Path(files), cluster.free_port()
         self.log = self.home / "test" / "server.log"
         usr = packages.unpacked("xrootd", *PACKAGES) / "usr"
-        (self.home / "admin").mkdir(parents=True)
+        (self.home / "admin").mkdir(parents=True, exist_ok=True)
         self._config = self.home / "xrootd.cfg"
         self._config.write_text(CONFIG.format(home=self.home, port=self.port, files=files, more=more))
         self._argv = [usr / "bin" / "xrootd", "-n", "test", "-c", self._config, "-l", self.home / "server.log"]

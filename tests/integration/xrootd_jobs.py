@@ -50,6 +50,23 @@ def plain_read(path):
         return len(file.read(1000))
 
 
+def read_native(url, ranges):
+    """By the class of C++, as ROOT's TFile does: no method of XRootD.client is called."""
+    from pyxrootd import client
+
+    file = client.File()
+    assert file.open(url)[0]["ok"]
+    answers = [file.read(offset, size) for offset, size in ranges]
+    file.close()
+    return sum(len(data) for _, data in answers)
+
+
+def read_when_told(url, ranges, folder):
+    """Once others have read meanwhile."""
+    wait_for(2, folder, "begun")
+    return read_callback(url, ranges)
+
+
 def read_by_plugin(url, ranges, scheme):
     """As a File that a client's plug-in reads: the client returns the plug-in's URL, or none."""
     from XRootD import client

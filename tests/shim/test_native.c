@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shim/count/net.h"
+#include "shim/count/xrootd.h"
 
 static int client, server;
 
@@ -69,8 +70,13 @@ static uint64_t unknown_of(void *(*thread)(void *), int from_server, const char 
 static const char http[] = "GET /a HTTP/1.1\r\nHost: b\r\n\r\n";
 static const char http2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 static const char greeting[44] = {[15] = 4, [18] = 2012 >> 8, [19] = (char)(2012 & 255)};
-/* A read of 16 bytes: the stream's number, 3013, the handle, the offset and the length. */
-static const char read_request[24] = {0, 1, 3013 >> 8, (char)(3013 & 255)};
+/* The stream's number, the code, the handle, the offset and the length; 8 bytes more follow. */
+#define CODE(n) (n) >> 8, (char)((n)&255)
+static const char read_request[32] = {0, 1, CODE(3013), [14] = 1, 2, [18] = 0x30, [23] = 8};
+/* For each chunk: the handle, the length and the offset. */
+static const char vector_request[24 + 32] = {0, 1, CODE(3025), [23] = 32, [30] = 0x30, [38] = 1, 2};
+static const char write_request[24] = {0, 1, CODE(3019), [14] = 1, 2, [21] = 1};
+static const char stat_request[24 + 6] = {0, 1, CODE(3017), [23] = 6};
 
 static void librarys_requests_are_anyones(void **state)
 {
@@ -93,7 +99,120 @@ static void others_are_not(void **state)
 	/* XRootD's client, also if it connected earlier */
 	assert_int_equal(unknown_of(library_thread, 0, greeting, sizeof(greeting)), 0);
 	assert_int_equal(unknown_of(library_thread, 0, greeting, 20), 0);
-	assert_int_equal(unknown_of(library_thread, 0, read_request, sizeof(read_request)), 0);
+	assert_int_equal(unknown_of(library_thread, 0, stat_request, sizeof(stat_request)), 0);
+}
+
+#define READ_OF(message) unknown_of(library_thread, 0, message, sizeof(message))
+
+static void xrootds_requests_for_data_are_anyones_unless_announced(void **state)
+{
+	uint32_t all;
+
+	(void)state;
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	all = xrootd_announce(XROOTD_READ, 0x102, 0x3000);
+	assert_int_equal(READ_OF(read_request), 0);
+	assert_int_equal(READ_OF(read_request), 0); /* sent again */
+	assert_int_equal(READ_OF(vector_request), CREMA_NETWORK_COUNTS);
+	assert_int_equal(READ_OF(write_request), CREMA_NETWORK_COUNTS);
+	xrootd_answered(all);
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	/* another size, another position, the same of a vector */
+	all = xrootd_announce(XROOTD_READ, 0x102, 0x3001);
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	xrootd_answered(all);
+	all = xrootd_announce(XROOTD_READ, 0x103, 0x3000);
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	xrootd_answered(all);
+	all = xrootd_announce(XROOTD_VECTOR, 0x102, 0x3000);
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	assert_int_equal(READ_OF(vector_request), 0);
+	xrootd_answered(all);
+	/* to the end of the file, and what the client chooses */
+	all = xrootd_announce(XROOTD_READ, 0x102, 0);
+	assert_int_equal(READ_OF(read_request), 0);
+	xrootd_answered(all);
+	all = xrootd_announce(XROOTD_READS, 0, 0);
+	assert_int_equal(READ_OF(read_request) | READ_OF(vector_request), 0);
+	assert_int_equal(READ_OF(write_request), CREMA_NETWORK_COUNTS);
+	xrootd_answered(all);
+	all = xrootd_announce(XROOTD_WRITES, 0, 0);
+	assert_int_equal(READ_OF(write_request), 0);
+	assert_int_equal(READ_OF(read_request), CREMA_NETWORK_COUNTS);
+	xrootd_answered(all);
+	all = xrootd_announce(XROOTD_COPIES, 0, 0);
+	assert_int_equal(READ_OF(write_request) | READ_OF(vector_request), 0);
+	xrootd_answered(all);
+	assert_true(xrootd_is_idle());
+}
+
+/* What a forked child's parent had announced does not stay, and its end is not one of the child's.
+ */
+static void a_fork_forgets_what_was_announced(void **state)
+{
+	uint32_t old = xrootd_announce(XROOTD_WRITES, 0, 0), new;
+
+	(void)state;
+	xrootd_forget();
+	assert_true(xrootd_is_idle());
+	assert_int_equal(READ_OF(write_request), CREMA_NETWORK_COUNTS);
+	new = xrootd_announce(XROOTD_WRITES, 0, 0);
+	xrootd_answered(old);
+	assert_int_equal(READ_OF(write_request), 0);
+	xrootd_answered(new);
+	assert_true(xrootd_is_idle());
+}
+
+static void *receives(void *arg)
+{
+	const struct words *w = arg;
+	char buf[8192];
+
+	for (size_t got = 0; got < w->bytes;)
+		got += (size_t)recv(w->fd, buf, sizeof(buf), 0);
+	return NULL;
+}
+
+/* The unknown counts of a task during which that many bytes arrive on the connection. */
+static uint64_t unknown_of_answer(size_t bytes)
+{
+	static const char zeros[8192];
+	struct harness_task h = harness_begin();
+	uint64_t unknown;
+	pthread_t id;
+
+	assert_int_equal(send(server, zeros, bytes, 0), (ssize_t)bytes);
+	assert_int_equal(pthread_create(&id, NULL, receives, &(struct words){client, NULL, bytes}),
+			 0);
+	pthread_join(id, NULL);
+	unknown = harness_end(&h)->count_unknown & CREMA_NETWORK_COUNTS;
+	harness_free(&h);
+	return unknown;
+}
+
+/* Its requests are encrypted. */
+static void under_tls_bytes_that_nothing_announced(void **state)
+{
+	static const char hello[] = "\x16\x03\x01 a hello";
+	uint32_t other;
+
+	(void)state;
+	harness_connect(&client, &server);
+	sends(library_thread, (struct words){client, greeting, sizeof(greeting)});
+	assert_int_equal(unknown_of_answer(8000), 0); /* plain: the requests show it */
+	sends(library_thread, (struct words){client, hello, sizeof(hello) - 1});
+	sends(library_thread, (struct words){client, read_request, sizeof(read_request)});
+	other = xrootd_announce(XROOTD_OTHER, 0, 0);
+	assert_int_equal(unknown_of_answer(8000), 0);
+	xrootd_answered(other);
+	assert_int_equal(unknown_of_answer(3000), 0);
+	other = xrootd_announce(XROOTD_OTHER, 0, 0);
+	assert_int_equal(unknown_of_answer(1), 0);
+	xrootd_answered(other);
+	assert_int_equal(unknown_of_answer(3000), 0);
+	assert_int_equal(unknown_of_answer(3000), CREMA_NETWORK_COUNTS);
+	close(client);
+	close(server);
 }
 
 static void later_tasks_too(void **state)
@@ -140,6 +259,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(librarys_requests_are_anyones),
 		cmocka_unit_test(others_are_not),
+		cmocka_unit_test(xrootds_requests_for_data_are_anyones_unless_announced),
+		cmocka_unit_test(a_fork_forgets_what_was_announced),
+		cmocka_unit_test(under_tls_bytes_that_nothing_announced),
 		cmocka_unit_test(later_tasks_too),
 		cmocka_unit_test(grpcs_are_not),
 	};
