@@ -211,8 +211,8 @@ static void test_broken(void **state)
 	assert_string_equal(why, "the process has ended");
 }
 
-/* A process with this much memory that it never used; returns what a look at its heap gives and how
- * much its page tables grow. */
+/* A process that reserved this much memory and never used it: returns the result of heap_read(),
+ * and the growth of its page tables. */
 static int look_at_reserved(size_t bytes, uint64_t *growth_kb)
 {
 	struct heap_sums sums;
