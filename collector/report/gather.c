@@ -175,7 +175,7 @@ static int name_hosts(struct report *r)
 			continue;
 		buf_clear(&name);
 		rc = file_name_own(&name, s->path, s->row->worker);
-		copy = rc ? NULL : arena_bytes(&r->arena, name.len);
+		copy = rc ? NULL : arena_get(&r->arena, name.len);
 		rc = copy ? 0 : -ENOMEM;
 		if (copy)
 			s->path = memcpy(copy, name.data, name.len);
