@@ -179,7 +179,10 @@ def test_what_has_no_span(tmp_path):
 
 
 def test_time_that_nobody_knows(tmp_path):
-    _, text, _ = alone(tmp_path, lambda journal: journal.task(1, "k", flags=1, prefix="loop"))
+    """A coroutine has kept a thread from other tasks, but an actor's has not."""
+    _, text, _ = alone(tmp_path / "coroutine", lambda journal: journal.task(1, "k", flags=1, prefix="loop"))
+    assert "u not measured 100 % (100.0 ms)" in text
+    _, text, _ = alone(tmp_path / "actor", lambda journal: journal.task(1, "k", flags=1 | 1 << 4, prefix="loop"))
     assert "What held it back unknown: the time of no task is known" in text
 
 

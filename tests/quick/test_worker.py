@@ -390,7 +390,7 @@ def test_waits_for_answers_by_xrootd(run):
     told, task = run["told"]["remote"], run["tasks"]["remote"]
     assert 10_000_000 <= task["network_wait_ns"] <= told["waits"] * 1.01
     assert task["lock_wait_ns"] <= 2_000_000
-    assert task["sleep_ns"] >= 90_000_000
+    assert task["sleep_ns"] >= 86_000_000  # 90 ms less the error of short waits (runqueue.h)
 
 
 @pytest.mark.parametrize("key, unknown", [("line", {"network_read_bytes"}), ("asked", set())] + [(key, {
