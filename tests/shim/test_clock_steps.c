@@ -79,7 +79,7 @@ static void a_signal_at_each_instruction(void **state)
 	for (int what = 0; what < 9; what++) {
 		steps = 0;
 		how = what / 3;
-		for (step_wanted = 1; steps >= step_wanted - 1; step_wanted += STRIDE) {
+		for (step_wanted = 1; steps >= step_wanted - STRIDE; step_wanted += STRIDE) {
 			clock_cpu_ns();
 			turn = clock_turn();
 			syscall(SYS_nanosleep, &(struct timespec){0, 1000}, NULL);
