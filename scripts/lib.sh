@@ -99,13 +99,6 @@ begin_lane() {
     lanes[$name]=$!
 }
 
-# after NAME COMMAND...: the command of a lane that waits for another lane's end.
-after() {
-    tail --pid="${lanes[$1]}" -f /dev/null
-    shift
-    "$@"
-}
-
 # end_lane NAME: waits for it and shows its output; returns its status.
 end_lane() {
     local status=0
