@@ -2,6 +2,7 @@
 /* health.c - the workers, and what the numbers lack. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -200,13 +201,25 @@ void report_completeness_json(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+/* One line, cut at 511 bytes. */
+__attribute__((format(printf, 3, 4))) static void note(void (*say)(void *, const char *), void *arg,
+						       const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	say(arg, line);
+}
+
 /* Notes of the shims of the run's workers: each text once, with the number of workers. */
 static void note_workers_notes(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct worker *w, *o;
 	size_t i, k, n, p, q, times;
 	bool earlier;
-	char line[512];
 
 	for (i = 0; i < r->run->workers.n; i++) {
 		w = r->run->workers.v[i];
@@ -220,9 +233,8 @@ static void note_workers_notes(const struct report *r, void (*say)(void *, const
 			}
 			if (earlier)
 				continue;
-			snprintf(line, sizeof(line), "%zu of %zu workers: %s", times,
-				 r->run->workers.n, w->notes.v[n]);
-			say(arg, line);
+			note(say, arg, "%zu of %zu workers: %s", times, r->run->workers.n,
+			     w->notes.v[n]);
 		}
 	}
 }
@@ -236,7 +248,6 @@ static bool same_calibration(const struct filesystem *a, const struct filesystem
 static void note_calibrations(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct filesystem *seen[16], *f;
-	char line[512];
 	size_t n = 0, i, k, at;
 
 	for (i = 0; i < r->run->workers.n; i++) {
@@ -248,9 +259,8 @@ static void note_calibrations(const struct report *r, void (*say)(void *, const 
 			    !strcmp(f->storage, "exact"))
 				continue;
 			seen[n++] = f;
-			snprintf(line, sizeof(line), "%s: storage bytes are %s: %s",
-				 f->type ? f->type : "unknown", f->storage, f->calibration);
-			say(arg, line);
+			note(say, arg, "%s: storage bytes are %s: %s",
+			     f->type ? f->type : "unknown", f->storage, f->calibration);
 		}
 	}
 }
@@ -265,61 +275,54 @@ const char *report_silent_since(const struct report *r, char text[16])
 	return text;
 }
 
+static size_t attempts_with(const struct run *run, uint64_t flag)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < run->attempts.n; i++)
+		n += (run->attempts.v[i]->flags & flag) != 0;
+	return n;
+}
+
 static void note_states(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	const struct run *run = r->run;
-	size_t i, lost = 0, async = 0, elsewhere = 0;
+	size_t async = attempts_with(run, CREMA_TASK_ASYNC);
+	size_t elsewhere = attempts_with(run, CREMA_TASK_ELSEWHERE);
+	size_t i, lost = 0;
 	double set = 0;
-	char line[256], since[16];
+	char since[16];
 
-	for (i = 0; i < run->attempts.n; i++) {
+	for (i = 0; i < run->attempts.n; i++)
 		lost += run->attempts.v[i]->state == ATTEMPT_LOST;
-		async += (run->attempts.v[i]->flags & CREMA_TASK_ASYNC) != 0;
-		elsewhere += (run->attempts.v[i]->flags & CREMA_TASK_ELSEWHERE) != 0;
-	}
 	for (i = 0; i < run->workers.n; i++) {
 		if (fabs(run->workers.v[i]->clock_set_seconds) > fabs(set))
 			set = run->workers.v[i]->clock_set_seconds;
 	}
-	if (set != 0) {
-		snprintf(
-			line, sizeof(line),
-			"the collector's clock was set by %+.1f s while these workers ran: all "
-			"times are on the new clock, except those of workers that had ended before",
-			set);
-		say(arg, line);
-	}
-	if (run->running) {
-		snprintf(line, sizeof(line), "%zu attempts are still running and not counted yet",
-			 run->running);
-		say(arg, line);
-	}
-	if (lost) {
-		snprintf(line, sizeof(line),
-			 "%zu attempts are lost with their worker: what is known is their last "
-			 "progress",
-			 lost);
-		say(arg, line);
-	}
-	if (r->silent) {
-		snprintf(line, sizeof(line),
-			 "%zu worker%s went silent without a goodbye: what they lost, refused or "
-			 "did after %s UTC is unknown",
-			 r->silent, r->silent == 1 ? "" : "s", report_silent_since(r, since));
-		say(arg, line);
-	}
-	if (elsewhere) {
-		snprintf(line, sizeof(line),
-			 "%zu attempts ran in processes of an executor: only their wall time is "
-			 "known",
-			 elsewhere);
-		say(arg, line);
-	}
-	if (async) {
-		snprintf(line, sizeof(line),
-			 "%zu asynchronous attempts: only their wall time is known", async);
-		say(arg, line);
-	}
+	if (set != 0)
+		note(say, arg,
+		     "the collector's clock was set by %+.1f s while these workers ran: all "
+		     "times are on the new clock, except those of workers that had ended before",
+		     set);
+	if (run->running)
+		note(say, arg, "%zu attempts are still running and not counted yet", run->running);
+	if (lost)
+		note(say, arg,
+		     "%zu attempts are lost with their worker: what is known is their last "
+		     "progress",
+		     lost);
+	if (r->silent)
+		note(say, arg,
+		     "%zu worker%s went silent without a goodbye: what they lost, refused or "
+		     "did after %s UTC is unknown",
+		     r->silent, r->silent == 1 ? "" : "s", report_silent_since(r, since));
+	if (elsewhere)
+		note(say, arg,
+		     "%zu attempts ran in processes of an executor: only their wall time is "
+		     "known",
+		     elsewhere);
+	if (async)
+		note(say, arg, "%zu asynchronous attempts: only their wall time is known", async);
 }
 
 static double worker_numbers(const struct report *r, size_t number)
@@ -332,44 +335,28 @@ static double worker_numbers(const struct report *r, size_t number)
 	return sum;
 }
 
-static size_t attempts_with(const struct run *run, uint64_t flag)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < run->attempts.n; i++)
-		n += (run->attempts.v[i]->flags & flag) != 0;
-	return n;
-}
-
 static void note_texts(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	double texts = worker_numbers(r, CREMA_TOTALS_N_strings_refused);
 	double files = worker_numbers(r, CREMA_TOTALS_N_files_refused);
 	size_t tasks = attempts_with(r->run, CREMA_TASK_TEXT_REFUSED);
-	char line[256];
 
-	if (texts > 0) {
-		snprintf(line, sizeof(line),
-			 "a worker's table of texts was full %.0f times: a name of a file, a "
-			 "column or an error is then unknown, and files without a name are in "
-			 "files_rest",
-			 texts);
-		say(arg, line);
-	}
-	if (tasks) {
-		snprintf(line, sizeof(line),
-			 "%zu attempts have no span or no prefix, because their worker's table of "
-			 "texts was full: those without a span are grouped by time",
-			 tasks);
-		say(arg, line);
-	}
-	if (files > 0) {
-		snprintf(line, sizeof(line),
-			 "a worker's table of files was full %.0f times: what was read there is in "
-			 "files_rest%s",
-			 files, r->rest_unknown ? ", or unknown" : "");
-		say(arg, line);
-	}
+	if (texts > 0)
+		note(say, arg,
+		     "a worker's table of texts was full %.0f times: a name of a file, a "
+		     "column or an error is then unknown, and files without a name are in "
+		     "files_rest",
+		     texts);
+	if (tasks)
+		note(say, arg,
+		     "%zu attempts have no span or no prefix, because their worker's table of "
+		     "texts was full: those without a span are grouped by time",
+		     tasks);
+	if (files > 0)
+		note(say, arg,
+		     "a worker's table of files was full %.0f times: what was read there is in "
+		     "files_rest%s",
+		     files, r->rest_unknown ? ", or unknown" : "");
 }
 
 /* What found no room in tables of fixed size. */
@@ -377,22 +364,17 @@ static void note_tables(const struct report *r, void (*say)(void *, const char *
 {
 	double threads = worker_numbers(r, CREMA_TOTALS_N_threads_refused);
 	size_t tasks = attempts_with(r->run, CREMA_TASK_THREAD_REFUSED);
-	char line[256];
 
-	if (threads > 0) {
-		snprintf(line, sizeof(line),
-			 "%.0f threads found no room in their worker's table of %u: what they did "
-			 "is unknown",
-			 threads, CREMA_SHM_THREADS);
-		say(arg, line);
-	}
-	if (tasks) {
-		snprintf(line, sizeof(line),
-			 "%zu attempts had work done in such threads: only their wall time is "
-			 "known",
-			 tasks);
-		say(arg, line);
-	}
+	if (threads > 0)
+		note(say, arg,
+		     "%.0f threads found no room in their worker's table of %u: what they did "
+		     "is unknown",
+		     threads, CREMA_SHM_THREADS);
+	if (tasks)
+		note(say, arg,
+		     "%zu attempts had work done in such threads: only their wall time is "
+		     "known",
+		     tasks);
 }
 
 /* For a span with more digests than fit, or a run that the worker's samples no longer contain. */
@@ -412,7 +394,6 @@ static bool digests_missing(const struct run *run, const struct worker *w)
 static void note_dask(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	size_t i, without = 0, cut = 0;
-	char line[256];
 
 	for (i = 0; i < r->run->workers.n; i++) {
 		without += !r->run->workers.v[i]->digests_boot_ns;
@@ -426,36 +407,30 @@ static void note_dask(const struct report *r, void (*say)(void *, const char *),
 		say(arg, "the tasks have no spans (older Dask): grouped by time, and Dask's fine "
 			 "metrics "
 			 "are unknown");
-	else if (without || cut) {
-		snprintf(line, sizeof(line),
-			 "Dask's fine metrics: %zu workers sent none, %zu only a part", without,
-			 cut);
-		say(arg, line);
-	}
+	else if (without || cut)
+		note(say, arg, "Dask's fine metrics: %zu workers sent none, %zu only a part",
+		     without, cut);
 }
 
 static void note_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
-	char in[HUMAN_BYTES], out[HUMAN_BYTES], line[256];
+	char in[HUMAN_BYTES], out[HUMAN_BYTES];
 	double bytes = value_number(r->shared_network_read_bytes, NULL) +
 		       value_number(r->shared_network_write_bytes, NULL);
 
 	if (!(bytes > 0))
 		return;
-	snprintf(
-		line, sizeof(line),
-		"connections that serve several tasks at once: %s received and %s sent on them are "
-		"unattributed",
-		human(r->shared_network_read_bytes, AS_BYTES, in),
-		human(r->shared_network_write_bytes, AS_BYTES, out));
-	say(arg, line);
+	note(say, arg,
+	     "connections that serve several tasks at once: %s received and %s sent on them are "
+	     "unattributed",
+	     human(r->shared_network_read_bytes, AS_BYTES, in),
+	     human(r->shared_network_write_bytes, AS_BYTES, out));
 }
 
 void report_notes(const struct report *r, void (*say)(void *arg, const char *line), void *arg)
 {
 	const struct model *m = r->run->model;
 	const struct torn_file *t;
-	char line[512];
 	size_t i;
 
 	note_states(r, say, arg);
@@ -465,26 +440,21 @@ void report_notes(const struct report *r, void (*say)(void *arg, const char *lin
 	for (i = 0; i < m->torn.n; i++) {
 		t = &m->torn.v[i];
 		if (t->journal) {
-			snprintf(line, sizeof(line),
-				 "%s: cannot be read (%s), and what it has is not in this report",
-				 t->name, log_error(t->error));
-			say(arg, line);
+			note(say, arg,
+			     "%s: cannot be read (%s), and what it has is not in this report",
+			     t->name, log_error(t->error));
 			continue;
 		}
-		snprintf(line, sizeof(line), "%s: %s, %" PRIu64 " bytes skipped", t->name,
-			 t->error	? "cannot be read"
-			 : t->newer	? "was written by a newer crema"
-			 : t->no_header ? "is not a frame file, or lacks its head"
-			 : t->truncated ? "ends inside a frame"
-					: "is damaged",
-			 t->bytes_skipped);
-		say(arg, line);
+		note(say, arg, "%s: %s, %" PRIu64 " bytes skipped", t->name,
+		     t->error	    ? "cannot be read"
+		     : t->newer	    ? "was written by a newer crema"
+		     : t->no_header ? "is not a frame file, or lacks its head"
+		     : t->truncated ? "ends inside a frame"
+				    : "is damaged",
+		     t->bytes_skipped);
 	}
-	if (m->records_bad) {
-		snprintf(line, sizeof(line), "%" PRIu64 " records could not be understood",
-			 m->records_bad);
-		say(arg, line);
-	}
+	if (m->records_bad)
+		note(say, arg, "%" PRIu64 " records could not be understood", m->records_bad);
 	note_shared(r, say, arg);
 	note_calibrations(r, say, arg);
 	note_workers_notes(r, say, arg);
