@@ -12,17 +12,17 @@ struct stream_key {
 	uint64_t stream;
 };
 
+static bool same_worker(const void *item, const void *id)
+{
+	return !memcmp(((const struct watch_worker *)item)->id, id, CREMA_WORKER_ID_BYTES);
+}
+
 static bool same_stream(const void *item, const void *key)
 {
 	const struct watch_stream *s = item;
 	const struct stream_key *k = key;
 
-	return s->stream == k->stream && !memcmp(s->worker, k->worker, sizeof(s->worker));
-}
-
-static bool same_worker(const void *item, const void *id)
-{
-	return !memcmp(((const struct watch_worker *)item)->id, id, CREMA_WORKER_ID_BYTES);
+	return s->stream == k->stream && same_worker(s->of, k->worker);
 }
 
 /* Creates it if there is none; NULL: out of memory. */
@@ -56,7 +56,6 @@ static struct watch_stream *stream_of(struct watch *w, const uint8_t *worker, ui
 		w->no_memory = true;
 		return NULL;
 	}
-	memcpy(s->worker, worker, sizeof(s->worker));
 	s->of = of;
 	s->stream = stream;
 	return s;

@@ -22,7 +22,6 @@ struct watch_worker {
 };
 
 struct watch_stream {
-	uint8_t worker[CREMA_WORKER_ID_BYTES];
 	struct watch_worker *of;
 	uint64_t stream;
 	struct ranges records; /* those that were read, in any journal */
