@@ -227,8 +227,10 @@ struct fd_info fd_lookup(int fd)
 		uint32_t span = segment_span();
 
 		if (unlikely(f->span != span) && f->kind == CREMA_FILE_OTHER) {
-			same &= info.row == CREMA_SHM_FILES;
-			info.row = info.row == CREMA_SHM_FILES ? info.row : file_rest_row(span);
+			if (info.row != CREMA_SHM_FILES) {
+				info.row = file_rest_row(span);
+				same = 0;
+			}
 		} else if (unlikely(f->span != span)) {
 			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
 

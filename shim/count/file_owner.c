@@ -43,10 +43,8 @@ void file_owner_end(struct file_owner *l)
 
 void file_owner_unseen(int fd)
 {
-	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&openers[fd]) : 0;
-
-	if (name && thread_refused.yes && !thread_hidden)
-		task_unblocked_name(name);
+	if ((unsigned int)fd < FD_TABLE)
+		task_unseen_name(LOAD(&openers[fd]));
 }
 
 void advise_begin(struct file_owner *l, int fd)

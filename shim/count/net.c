@@ -96,10 +96,8 @@ static void count_elsewhere(uint64_t name, int id, uint64_t bytes)
 
 void net_unseen(int fd)
 {
-	uint64_t name = (unsigned int)fd < FD_TABLE ? LOAD(&owners[fd]) & NAME : 0;
-
-	if (name && thread_refused.yes && !thread_hidden)
-		task_unblocked_name(name);
+	if ((unsigned int)fd < FD_TABLE)
+		task_unseen_name(LOAD(&owners[fd]) & NAME);
 }
 
 static void count(int fd, int id, int comm_id, uint64_t bytes)

@@ -356,10 +356,13 @@ void task_unblocked(uint32_t owner)
 		__atomic_fetch_add(&t->version, 1, __ATOMIC_RELEASE);
 }
 
-void task_unblocked_name(uint64_t name)
+void task_unseen_name(uint64_t name)
 {
-	uint32_t owner = task_ref_name(name);
+	uint32_t owner;
 
+	if (!name || !thread_refused.yes || thread_hidden)
+		return;
+	owner = task_ref_name(name);
 	task_unblocked(owner);
 	task_unref(owner);
 }

@@ -74,8 +74,9 @@ void task_time_unknown(uint32_t owner, int time_id);
 /* A thread without a block works for the task (OWNER_NONE: nothing happens): all its counts and
  * times are unknown. The caller holds a reference. */
 void task_unblocked(uint32_t owner);
-/* The same for a named task (0: none), which may have ended. */
-void task_unblocked_name(uint64_t name);
+/* The same for a named task (0: none), which may have ended, if this thread is one that found no
+ * block. */
+void task_unseen_name(uint64_t name);
 /* Before the first task: these times (bits) are unknown for all tasks. */
 void tasks_cannot_time(uint32_t times);
 
