@@ -38,13 +38,13 @@ unit-test: $(UNIT_BIN) ## cmocka unit tests
 
 test: unit-test shim-test fuzz-replay ## unit and shim tests, no Python
 
-# Each flavour has its own build folder.
+# Each flavour has its own build folder. In CI the compilers leave the cores to the tests that run beside them.
 NPROC := $(shell nproc 2>/dev/null || echo 1)
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ASAN_FLAVOUR = BUILD=build/asan OPT="-O1 -g1" SAN="$(SANITIZE)"
 TSAN_FLAVOUR = BUILD=build/tsan OPT="-O1 -g1" SAN="-fsanitize=thread"
 asan-test: ## unit and shim tests with ASan and UBSan
-	$(MAKE) -j$(NPROC) $(ASAN_FLAVOUR) test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
+	nice $(MAKE) -j$(NPROC) $(ASAN_FLAVOUR) test-programs $(REPLAY_BIN:$(BUILD)/%=build/asan/%)
 	ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) $(ASAN_FLAVOUR) test
 
@@ -54,16 +54,17 @@ tsan-test: unit-programs ## unit tests with threads, locks or signals, with TSan
 	@mkdir -p build/tsan && printf 'int main(void) { return 0; }\n' | $(CC) -fsanitize=thread -xc - -o build/tsan/probe
 	@threaded=$$(for each in $(UNIT_BIN:$(BUILD)/%=%); do ! nm -D $(BUILD)/$$each | grep -Eq ' U (pthread_(create|mutex_lock)|sigaction|signal)(@|$$)' || echo build/tsan/$$each; done); \
 	  [ -n "$$threaded" ] || { echo "tsan-test: no program is found"; exit 1; }; \
-	  if build/tsan/probe; then $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) $$threaded && tests/run-programs 1 . $$threaded; \
+	  if build/tsan/probe; then nice $(MAKE) -j$(NPROC) $(TSAN_FLAVOUR) $$threaded && tests/run-programs 1 . $$threaded; \
 	  else echo "tsan-test: TSan cannot run on this machine"; fi
 
-# clang's warnings come from its front end; some of gcc's come only from its optimizer.
+# clang's warnings come from its front end, so its test programs are not linked; some of gcc's come only from its optimizer.
 werror: ## everything with warnings as errors, gcc and clang
 	$(MAKE) -j$(NPROC) CC=gcc WERROR=-Werror everything
-	$(MAKE) -j$(NPROC) BUILD=build/clang CC=clang OPT=-O0 WERROR=-Werror everything
+	$(MAKE) -j$(NPROC) BUILD=build/clang CC=clang OPT=-O0 WERROR=-Werror compiled
 
-everything: all $(UNIT_BIN) $(REPLAY_BIN) $(SHIM_TEST_BIN) $(BUILD)/tests/bench/bench_shim \
+compiled: all $(UNIT_BIN:%=%.o) $(REPLAY_BIN) $(SHIM_TEST_BIN:%=%.o) $(BUILD)/tests/shim/harness.o $(BUILD)/tests/bench/bench_shim \
   $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/bench_live $(BUILD)/tests/bench/swarm/swarm
+everything: compiled $(UNIT_BIN) $(SHIM_TEST_BIN)
 
 bench: all $(BUILD)/tests/bench/bench_shim $(BUILD)/tests/bench/make_journal $(BUILD)/tests/bench/swarm/swarm ## what crema costs, as ratios next to the budgets
 	BUILD=$(BUILD) $(PYTHON) tests/bench/bench.py
@@ -123,4 +124,4 @@ compare-roastcoffea: all ## one run under roastcoffea and crema; writes docs/com
 compare-suites: all ## tests of CPython (and distributed) with the preload and without; an hour
 	scripts/compare-suites
 
-.PHONY: compare-roastcoffea compare-suites unit-programs test-programs unit-test test asan-test tsan-test werror everything bench bench-journal bench-swarm accuracy
+.PHONY: compare-roastcoffea compare-suites unit-programs test-programs unit-test test asan-test tsan-test werror compiled everything bench bench-journal bench-swarm accuracy
