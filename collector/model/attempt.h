@@ -17,6 +17,7 @@
 #ifndef CREMA_COLLECTOR_MODEL_ATTEMPT_H
 #define CREMA_COLLECTOR_MODEL_ATTEMPT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,9 +69,8 @@ struct attempt {
 	uint64_t known;				    /* bit TASK_F_x */
 	uint64_t attempt, key_hash, flags, wall_ns; /* the fields with these names, as the texts */
 	const char *key, *prefix, *span, *dataset, *filename, *columns;
-	double begin, end; /* UTC seconds, set by model_close(); end: time of the last message if
-			      there is no end */
-	uint64_t begin_ns, end_ns; /* the same, exact; 0: no clock */
+	uint64_t begin_ns, end_ns; /* UTC, set by model_close(); 0: no clock; end_ns: time of the
+				      last message if there is no end */
 	const char *waste_reason;
 	uint32_t rev;		      /* UINT32_MAX stands for all revisions above it */
 	uint32_t chunk_id;	      /* counted from 1; 0: no chunk */
@@ -82,7 +82,18 @@ struct attempt {
 	uint16_t segment; /* of the journal: the one with its first record */
 };
 
-_Static_assert(sizeof(struct attempt) <= 168, "there may be millions");
+_Static_assert(sizeof(struct attempt) <= 152, "there may be millions");
+
+/* UTC seconds; NaN: no clock. */
+static inline double attempt_begin(const struct attempt *a)
+{
+	return a->begin_ns ? (double)a->begin_ns / 1e9 : (double)NAN;
+}
+
+static inline double attempt_end(const struct attempt *a)
+{
+	return a->end_ns ? (double)a->end_ns / 1e9 : (double)NAN;
+}
 
 struct model;
 

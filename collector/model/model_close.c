@@ -222,8 +222,6 @@ static void settle_attempt(struct attempt *a)
 		a->end_ns = worker_utc_ns(w, (start.type == VALUE_UINT ? start.v.u : 0) + wall.v.u);
 	else
 		a->end_ns = a->begin_ns;
-	a->begin = a->begin_ns ? (double)a->begin_ns / 1e9 : (double)NAN;
-	a->end = a->end_ns ? (double)a->end_ns / 1e9 : (double)NAN;
 	a->state = state_of(a);
 }
 

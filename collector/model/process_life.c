@@ -26,14 +26,14 @@ void model_process_lives(struct model *m)
 	for (i = 0; i < m->attempts.n; i++) { /* sorted by begin */
 		a = m->attempts.v[i];
 		w = a->worker;
-		if (isnan(a->begin) || isnan(a->end) || a->state == ATTEMPT_RUNNING)
+		if (isnan(attempt_begin(a)) || isnan(attempt_end(a)) || a->state == ATTEMPT_RUNNING)
 			continue;
 		if (isnan(w->first_edge)) {
-			w->first_edge = w->last_edge = a->begin;
+			w->first_edge = w->last_edge = attempt_begin(a);
 		}
-		if (a->end > w->last_edge) {
-			w->work_seconds += a->end - fmax(a->begin, w->last_edge);
-			w->last_edge = a->end;
+		if (attempt_end(a) > w->last_edge) {
+			w->work_seconds += attempt_end(a) - fmax(attempt_begin(a), w->last_edge);
+			w->last_edge = attempt_end(a);
 		}
 	}
 }

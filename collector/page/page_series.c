@@ -70,14 +70,15 @@ static void put_threads(const struct run *run, double width, struct json *j)
 		bins[k].start = run->start, bins[k].width = width;
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (!attempt_holds_thread(a) || !(a->end > a->begin))
+		if (!attempt_holds_thread(a) || !(attempt_end(a) > attempt_begin(a)))
 			continue;
 		attempt_classes(a, &c);
 		for (k = 0; k <= CREMA_TIMES; k++) {
 			seconds = value_number(k < CREMA_TIMES ? c.cls[k]
 							       : value_rest(c.unclassified, c.wall),
 					       NULL);
-			bins_add(&bins[k], a->begin, a->end, seconds / (a->end - a->begin));
+			bins_add(&bins[k], attempt_begin(a), attempt_end(a),
+				 seconds / (attempt_end(a) - attempt_begin(a)));
 		}
 	}
 	emit_object(j, "classes");
@@ -98,7 +99,8 @@ static void put_levels(const struct report *r, struct json *j)
 	size_t i;
 
 	for (i = 0; i < run->attempts.n; i++)
-		bins_add(&tasks, run->attempts.v[i]->begin, run->attempts.v[i]->end, 1);
+		bins_add(&tasks, attempt_begin(run->attempts.v[i]), attempt_end(run->attempts.v[i]),
+			 1);
 	for (i = 0; i < run->workers.n; i++) {
 		w = run->workers.v[i];
 		end = end_of(w, run->stop);

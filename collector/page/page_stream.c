@@ -96,7 +96,7 @@ static void put_bar(const struct facts *f, const struct attempt *a, size_t lane,
 	emit_array(j, NULL);
 	page_name(j, NULL, a->key);
 	emit_value(j, NULL, value_uint(lane));
-	page_micro(j, NULL, a->begin - f->run->start);
+	page_micro(j, NULL, attempt_begin(a) - f->run->start);
 	page_micro(j, NULL, (double)page_task_ns(a) / 1e9);
 	emit_value(j, NULL, value_text(attempt_state_name(a)));
 	emit_value(j, NULL, value_bool(a->counted));
@@ -112,7 +112,7 @@ static void put_bar(const struct facts *f, const struct attempt *a, size_t lane,
 /* Spreads a task's seconds in each part evenly over its time. */
 static void add_cells(double *cell, const struct run *run, const struct attempt *a)
 {
-	double width = (run->stop - run->start) / PAGE_CELLS, begin = a->begin - run->start;
+	double width = (run->stop - run->start) / PAGE_CELLS, begin = attempt_begin(a) - run->start;
 	double end = begin + (double)page_task_ns(a) / 1e9, part[PARTS], from, to;
 	struct classes c;
 	unsigned int k;
@@ -168,7 +168,7 @@ static size_t choose_tasks(const struct run *run, struct lanes *lanes, const str
 
 	for (i = 0; i < run->attempts.n; i++) {
 		if (lane_of(lanes, run->attempts.v[i], false)->place &&
-		    isfinite(run->attempts.v[i]->begin))
+		    isfinite(attempt_begin(run->attempts.v[i])))
 			v[n++] = run->attempts.v[i];
 	}
 	return n;

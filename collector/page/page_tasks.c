@@ -17,14 +17,16 @@ int page_longest_first(const void *a, const void *b)
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
 	uint64_t p = page_task_ns(x), q = page_task_ns(y);
 
-	return p != q ? (p > q ? -1 : 1) : x->begin < y->begin ? -1 : x->begin > y->begin;
+	return p != q				     ? (p > q ? -1 : 1)
+	       : attempt_begin(x) < attempt_begin(y) ? -1
+						     : attempt_begin(x) > attempt_begin(y);
 }
 
 int page_earliest_first(const void *a, const void *b)
 {
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
 
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
+	return attempt_begin(x) < attempt_begin(y) ? -1 : attempt_begin(x) > attempt_begin(y);
 }
 
 /* [events, wall, index of the dataset, begin] */
@@ -38,7 +40,7 @@ static void put_point(const struct run *run, const struct attempt *a, size_t dat
 	emit_value(j, NULL, attempt_events(a));
 	page_micro(j, NULL, known ? wall : (double)NAN);
 	emit_value(j, NULL, value_uint(dataset));
-	page_micro(j, NULL, a->begin - run->start);
+	page_micro(j, NULL, attempt_begin(a) - run->start);
 	emit_end(j);
 }
 
@@ -149,7 +151,7 @@ static void order_equal_begins(const struct attempt **v, size_t n)
 	size_t i, k;
 
 	for (i = 0; i < n; i = k) {
-		for (k = i + 1; k < n && v[k]->begin == v[i]->begin; k++)
+		for (k = i + 1; k < n && attempt_begin(v[k]) == attempt_begin(v[i]); k++)
 			;
 		if (k - i > 1)
 			qsort(v + i, k - i, sizeof(*v), page_longest_first);

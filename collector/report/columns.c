@@ -49,13 +49,13 @@ static struct value get_status(const struct attempt *a, const struct classes *c)
 static struct value get_start(const struct attempt *a, const struct classes *c)
 {
 	(void)c;
-	return value_real(a->begin);
+	return value_real(attempt_begin(a));
 }
 
 static struct value get_stop(const struct attempt *a, const struct classes *c)
 {
 	(void)c;
-	return a->state == ATTEMPT_RUNNING ? value_null() : value_real(a->end);
+	return a->state == ATTEMPT_RUNNING ? value_null() : value_real(attempt_end(a));
 }
 
 static struct value get_wall(const struct attempt *a, const struct classes *c)

@@ -88,15 +88,16 @@ static int find_phases(struct phases *p, const struct facts *f)
 		return -ENOMEM;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		if (isnan(a->begin) || isnan(a->end) || attempt_class(f, a) == TASK_PREPROCESSING)
+		if (isnan(attempt_begin(a)) || isnan(attempt_end(a)) ||
+		    attempt_class(f, a) == TASK_PREPROCESSING)
 			continue;
-		p->first = fmin(p->first, a->begin);
-		p->last = fmax(p->last, a->end);
+		p->first = fmin(p->first, attempt_begin(a));
+		p->last = fmax(p->last, attempt_end(a));
 		if (attempt_class(f, a) == TASK_MERGE)
 			continue;
-		edges[n++] = (struct edge){a->begin, 1};
-		edges[n++] = (struct edge){a->end, -1};
-		p->end[4] = fmax(p->end[4], a->end);
+		edges[n++] = (struct edge){attempt_begin(a), 1};
+		edges[n++] = (struct edge){attempt_end(a), -1};
+		p->end[4] = fmax(p->end[4], attempt_end(a));
 	}
 	qsort(edges, n, sizeof(*edges), by_time);
 	find_full(p, edges, n);

@@ -104,12 +104,12 @@ static void look_at_attempts(const struct run *r, struct run_state *s)
 	s->since = (double)NAN;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		s->since = fmax(s->since, a->begin); /* fmax ignores NAN */
+		s->since = fmax(s->since, attempt_begin(a)); /* fmax ignores NAN */
 		if (a->state == ATTEMPT_RUNNING) {
 			look_at_call(a, s);
 			continue;
 		}
-		s->since = fmax(s->since, a->end);
+		s->since = fmax(s->since, attempt_end(a));
 		if (a->waste_reason && !strcmp(a->waste_reason, "erred")) {
 			s->failed = s->failed ? s->failed : a;
 			s->failures++;
@@ -235,7 +235,7 @@ static bool went_on(const struct run *r, const struct taken *t)
 	size_t i;
 
 	for (i = 0; i < r->attempts.n && !t->client_left; i++) {
-		if (r->attempts.v[i]->begin > t->time + RUN_WENT_ON_SECONDS)
+		if (attempt_begin(r->attempts.v[i]) > t->time + RUN_WENT_ON_SECONDS)
 			return true;
 	}
 	return false;
@@ -280,7 +280,7 @@ static double ended_since(const struct run *r, double time)
 	size_t i;
 
 	for (i = 0; i < r->attempts.n; i++)
-		n += r->attempts.v[i]->state == ATTEMPT_OK && r->attempts.v[i]->end > time;
+		n += r->attempts.v[i]->state == ATTEMPT_OK && attempt_end(r->attempts.v[i]) > time;
 	return n;
 }
 
@@ -323,7 +323,7 @@ static void look_at_closed(const struct run *r, struct run_state *s)
 	if (r->plain || r->others.next_start < (double)INFINITY)
 		return;
 	for (i = 0; i < r->attempts.n; i++)
-		begun = fmax(begun, r->attempts.v[i]->begin);
+		begun = fmax(begun, attempt_begin(r->attempts.v[i]));
 	for (i = 0; i < r->workers.n; i++) {
 		w = r->workers.v[i];
 		p = last_probe(w);

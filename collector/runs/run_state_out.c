@@ -111,7 +111,7 @@ static void say_in_call(const struct run_state *s, struct line *l)
 		say(l, " on %.60s, pid %llu", w->host, (unsigned long long)w->pid.v.u);
 	if (thread.type == VALUE_UINT)
 		say(l, ", thread %llu", (unsigned long long)thread.v.u);
-	say_clock(l, ", since ", a->begin);
+	say_clock(l, ", since ", attempt_begin(a));
 	if (s->stuck)
 		say_stuck(s, l);
 }
@@ -247,7 +247,7 @@ static void task_json(const struct attempt *a, struct json *j, const char *name)
 	emit_value(j, "host", value_text(w->host));
 	emit_value(j, "pid", w->pid);
 	emit_value(j, "thread", attempt_u64(a, TASK_F_thread));
-	emit_value(j, "start", value_real(a->begin));
+	emit_value(j, "start", value_real(attempt_begin(a)));
 	emit_value(j, "dataset", value_text(a->dataset));
 	emit_value(j, "filename", value_text(a->filename));
 	emit_value(j, "entrystart", attempt_i64(a, TASK_F_entrystart));

@@ -43,12 +43,12 @@ static int push(struct attempts *list, struct attempt *a)
 static int span_take(struct task_span *s, struct attempt *a)
 {
 	if (!s->attempts.n) {
-		s->begin = time_or_0(a->begin);
+		s->begin = time_or_0(attempt_begin(a));
 		s->lambdas = true;
 		s->worker = a->worker;
 		s->names_graphs = a->known >> TASK_F_consumes & 1;
 	}
-	s->end = fmax(s->end, fmax(time_or_0(a->begin), time_or_0(a->end)));
+	s->end = fmax(s->end, fmax(time_or_0(attempt_begin(a)), time_or_0(attempt_end(a))));
 	if (!a->prefix || strcmp(a->prefix, "lambda"))
 		s->lambdas = false;
 	if (attempt_is_chunk(a))
@@ -311,9 +311,9 @@ static int group_gaps(struct runs *runs, struct model *m)
 		a = m->attempts.v[i];
 		if (a->span)
 			continue;
-		if (!r || time_or_0(a->begin) > end + RUNS_GAP_SECONDS ||
+		if (!r || time_or_0(attempt_begin(a)) > end + RUNS_GAP_SECONDS ||
 		    ((a->flags & CREMA_TASK_PREPROCESSING) && r->kind == RUN_COFFEA &&
-		     time_or_0(a->begin) > chunk_end)) {
+		     time_or_0(attempt_begin(a)) > chunk_end)) {
 			r = run_new(runs, m, RUN_OTHER);
 			if (!r)
 				return -ENOMEM;
@@ -321,11 +321,11 @@ static int group_gaps(struct runs *runs, struct model *m)
 		}
 		if (attempt_is_chunk(a)) {
 			r->kind = RUN_COFFEA;
-			chunk_end = fmax(chunk_end, time_or_0(a->end));
+			chunk_end = fmax(chunk_end, time_or_0(attempt_end(a)));
 		} else if ((a->flags & CREMA_TASK_PREPROCESSING) && r->kind == RUN_OTHER) {
 			r->kind = RUN_PREPROCESSING;
 		}
-		end = fmax(end, time_or_0(a->end));
+		end = fmax(end, time_or_0(attempt_end(a)));
 		if (push(&r->attempts, a))
 			return -ENOMEM;
 	}

@@ -50,7 +50,7 @@ bool attempt_has_digests(const struct run *r, const struct attempt *a)
 	span = w->digests_whole ? span_part_span(r->model, a->span) : NULL;
 	for (i = w->digests.n; span && i-- > 0;) {
 		if (w->digests.v[i].span == span)
-			return worker_utc(w, w->digests.v[i].boot_ns) >= a->end;
+			return worker_utc(w, w->digests.v[i].boot_ns) >= attempt_end(a);
 	}
 	return false;
 }
@@ -175,7 +175,7 @@ static struct attempt *last_ok(const struct chain *c)
 
 	for (i = 0; i < c->n; i++) {
 		a = c->all[c->v[i].place];
-		if (a->state == ATTEMPT_OK && (!best || a->end >= best->end))
+		if (a->state == ATTEMPT_OK && (!best || attempt_end(a) >= attempt_end(best)))
 			best = a;
 	}
 	return best;
@@ -191,10 +191,12 @@ static const char *reason_of(const struct attempt *a, bool has_next, const struc
 	case ATTEMPT_LOST:
 		return "lost";
 	case ATTEMPT_ERRED:
-		return has_next || (counted && counted->end > a->end) ? "retried" : "erred";
+		return has_next || (counted && attempt_end(counted) > attempt_end(a)) ? "retried"
+										      : "erred";
 	case ATTEMPT_OK:
-		return counted->worker != a->worker && counted->begin < a->end ? "stolen"
-									       : "recomputed";
+		return counted->worker != a->worker && attempt_begin(counted) < attempt_end(a)
+			       ? "stolen"
+			       : "recomputed";
 	default:
 		return NULL;
 	}
@@ -249,10 +251,10 @@ static size_t asked_again(const struct chain *c)
 	for (i = 0; i + 1 < c->n; i++) {
 		a = c->all[c->v[i].place];
 		b = c->all[c->v[i + 1].place];
-		n += a->state == ATTEMPT_OK && a->end <= b->begin &&
+		n += a->state == ATTEMPT_OK && attempt_end(a) <= attempt_begin(b) &&
 		     (c->wave[c->v[i].place] < c->wave[c->v[i + 1].place] ||
-		      !has_left(c->left, a->end, b->begin)) &&
-		     outlives(a->worker, b->begin);
+		      !has_left(c->left, attempt_end(a), attempt_begin(b))) &&
+		     outlives(a->worker, attempt_begin(b));
 	}
 	return n;
 }
@@ -267,8 +269,8 @@ static uint32_t *waves_of(const struct run *r)
 
 	for (i = 0; wave && i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		wave[i] = (i ? wave[i - 1] : 0) + (a->begin > end);
-		end = fmax(end, a->state == ATTEMPT_RUNNING ? (double)INFINITY : a->end);
+		wave[i] = (i ? wave[i - 1] : 0) + (attempt_begin(a) > end);
+		end = fmax(end, a->state == ATTEMPT_RUNNING ? (double)INFINITY : attempt_end(a));
 	}
 	return wave;
 }

@@ -96,12 +96,12 @@ static bool begins_anew(struct grouping *g, const struct current *c, const struc
 	const struct fetches *f = fetches_of(g, a);
 	const struct attempt *fetch = f && f->attempts.n ? f->attempts.v[f->attempts.n - 1] : NULL;
 
-	if (before && time_or_0(before->end) <= time_or_0(a->begin) &&
-	    c->end <= time_or_0(a->begin))
+	if (before && time_or_0(attempt_end(before)) <= time_or_0(attempt_begin(a)) &&
+	    c->end <= time_or_0(attempt_begin(a)))
 		return true;
-	if (fetch && time_or_0(fetch->begin) > c->begin)
+	if (fetch && time_or_0(attempt_begin(fetch)) > c->begin)
 		return true;
-	return time_or_0(a->begin) > c->end + PLAIN_IDLE_SECONDS;
+	return time_or_0(attempt_begin(a)) > c->end + PLAIN_IDLE_SECONDS;
 }
 
 static struct run *run_add(struct grouping *g, enum run_kind kind, const char *span)
@@ -153,9 +153,9 @@ static int take_chunk(struct grouping *g, struct attempt *a)
 		*c = (struct current){.span = a->span,
 				      .length = strcspn(a->span, "."),
 				      .run = g->runs->n - 1,
-				      .begin = time_or_0(a->begin)};
+				      .begin = time_or_0(attempt_begin(a))};
 	}
-	c->end = fmax(c->end, time_or_0(a->end));
+	c->end = fmax(c->end, time_or_0(attempt_end(a)));
 	r = &g->runs->v[c->run];
 	for (i = 0; f && i < f->attempts.n; i++) {
 		if (push(r, f->attempts.v[i]))
@@ -170,8 +170,8 @@ static int take_chunk(struct grouping *g, struct attempt *a)
 
 static int by_begin(const void *pa, const void *pb)
 {
-	double x = time_or_0((*(struct attempt *const *)pa)->begin);
-	double y = time_or_0((*(struct attempt *const *)pb)->begin);
+	double x = time_or_0(attempt_begin(*(struct attempt *const *)pa));
+	double y = time_or_0(attempt_begin(*(struct attempt *const *)pb));
 
 	return x < y ? -1 : x > y;
 }
@@ -197,10 +197,10 @@ static int take_rest(struct grouping *g)
 	if (rest.n)
 		qsort(rest.v, rest.n, sizeof(*rest.v), by_begin);
 	for (i = 0; i < rest.n && !rc; i++) {
-		if (!r || time_or_0(rest.v[i]->begin) > end + RUNS_GAP_SECONDS)
+		if (!r || time_or_0(attempt_begin(rest.v[i])) > end + RUNS_GAP_SECONDS)
 			r = run_add(g, RUN_PREPROCESSING, rest.v[i]->span);
 		rc = r ? push(r, rest.v[i]) : -ENOMEM;
-		end = fmax(end, time_or_0(rest.v[i]->end));
+		end = fmax(end, time_or_0(attempt_end(rest.v[i])));
 	}
 	free(rest.v);
 	return rc;

@@ -12,7 +12,7 @@
 static int attempts_by_begin(const void *pa, const void *pb)
 {
 	const struct attempt *a = *(struct attempt *const *)pa, *b = *(struct attempt *const *)pb;
-	double x = time_or_0(a->begin), y = time_or_0(b->begin);
+	double x = time_or_0(attempt_begin(a)), y = time_or_0(attempt_begin(b));
 	int c;
 
 	if (x != y)
@@ -115,8 +115,8 @@ int run_settle(struct run *r)
 	r->running = 0;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		r->start = fmin(r->start, a->begin); /* fmin and fmax ignore NAN */
-		r->stop = fmax(r->stop, fmax(a->end, a->begin));
+		r->start = fmin(r->start, attempt_begin(a)); /* fmin and fmax ignore NAN */
+		r->stop = fmax(r->stop, fmax(attempt_end(a), attempt_begin(a)));
 		first = a->begin_ns && a->begin_ns < first ? a->begin_ns : first;
 		last = a->end_ns > last ? a->end_ns : last;
 		r->running += a->state == ATTEMPT_RUNNING;

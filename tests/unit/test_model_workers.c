@@ -112,7 +112,7 @@ static void test_ends_of_attempts(void **state)
 	assert_int_equal(fx_attempt(fx, 1, 1)->end_ns, UTC_NS(2500));
 	assert_int_equal(fx_attempt(fx, 1, 2)->end_ns, UTC_NS(2500));
 	assert_int_equal(fx_attempt(fx, 1, 3)->end_ns, UTC_NS(1000));
-	assert_float_equal(fx_attempt(fx, 1, 1)->end, BASE + 2.5, 1e-6);
+	assert_float_equal(attempt_end(fx_attempt(fx, 1, 1)), BASE + 2.5, 1e-6);
 	fx_free(fx);
 }
 

@@ -13,9 +13,8 @@ static void fill(const struct attempt **v, unsigned int *seed)
 	size_t i;
 
 	for (i = 0; i < TASKS; i++) {
-		attempts[i].begin_ns = 1;
-		attempts[i].end_ns = 1 + (uint64_t)(rand_r(seed) % 40);
-		attempts[i].begin = rand_r(seed) % 3;
+		attempts[i].begin_ns = 1 + (uint64_t)(rand_r(seed) % 3);
+		attempts[i].end_ns = attempts[i].begin_ns + (uint64_t)(rand_r(seed) % 40);
 		v[i] = &attempts[i];
 	}
 }
