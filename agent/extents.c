@@ -94,7 +94,8 @@ void extents_take(struct extents *e, const struct view *v, bool ended)
 		take_pending(e, v);
 }
 
-void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer *pk)
+void extents_pack(struct extents *e, uint32_t i, bool unchanged, bool with_lists,
+		  msgpack_packer *pk)
 {
 	static const struct extents_file none;
 	const struct extents_file *f = e->file ? &e->file[i] : &none;
@@ -105,11 +106,11 @@ void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer
 		[CREMA_FILE_E_unique_basket_bytes] = f->baskets.bytes,
 		[CREMA_FILE_E_read_basket_bytes] = ranges_common(&f->read, &f->baskets),
 	};
-	bool lists = with_lists && e->file && f->read.n <= EXTENTS_RANGES_SENT &&
+	bool lists = with_lists && e->file && unchanged && f->read.n <= EXTENTS_RANGES_SENT &&
 		     f->baskets.n <= EXTENTS_RANGES_SENT;
 
 	for (unsigned int k = CREMA_FILE_NUMBERS; k < CREMA_FILE_VALUES; k++)
-		pack_kv_maybe(pk, row_file[k].name, e->file != NULL, number[k]);
+		pack_kv_maybe(pk, row_file[k].name, e->file && unchanged, number[k]);
 	if (lists) {
 		pack_text(pk, "ranges");
 		ranges_pack(pk, &f->read);

@@ -35,7 +35,8 @@ static inline bool extents_due(const struct extents *e, uint32_t i)
 {
 	return e->file && e->file[i].list_due;
 }
-/* Writes the key-value pairs of row i. */
-void extents_pack(struct extents *e, uint32_t i, bool with_lists, msgpack_packer *pk);
+/* Writes the key-value pairs of row i; all are unknown if the file changed between its reads. */
+void extents_pack(struct extents *e, uint32_t i, bool unchanged, bool with_lists,
+		  msgpack_packer *pk);
 
 #endif

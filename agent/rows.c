@@ -124,7 +124,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	for (unsigned int k = 0; k < CREMA_FILE_NUMBERS; k++)
 		pack_kv_maybe(pk, row_file[k].name, !(row_file_seen[k] & ~seen), f->number[k]);
 	pack_opened(r, i, last, pk);
-	extents_pack(&r->extents, i, lists, pk);
+	extents_pack(&r->extents, i, !f->changed, lists, pk);
 	outbox_end_map(r->out, class_of(last));
 }
 

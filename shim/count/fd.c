@@ -164,8 +164,7 @@ static void update_row(struct crema_file *f, const struct fd_info *info, const s
 	STORE(&f->size_bytes, (uint64_t)st->st_size);
 	if (likely(LOAD(&f->filesystem) < CREMA_SHM_FILESYSTEMS))
 		return;
-	STORE(&f->dev, (uint64_t)st->st_dev);
-	STORE(&f->ino, (uint64_t)st->st_ino);
+	file_row_identify(f, st);
 	STORE(&f->filesystem, info->filesystem);
 }
 
@@ -235,6 +234,8 @@ struct fd_info fd_lookup(int fd)
 			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
 
 			st.st_size = (off_t)f->size_bytes;
+			st.st_mtim.tv_sec = (time_t)(f->mtime_ns / 1000000000u);
+			st.st_mtim.tv_nsec = (long)(f->mtime_ns % 1000000000u);
 			info.row = file_row(f->path, span, &info, &st);
 			if (info.opened)
 				set_opened(&info, &crema_shm->opened[info.opened - 1].line);

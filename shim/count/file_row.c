@@ -16,6 +16,33 @@ struct wanted {
 	const struct stat *st;
 };
 
+static uint64_t mtime_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+void file_row_identify(struct crema_file *f, const struct stat *st)
+{
+	STORE(&f->dev, (uint64_t)st->st_dev);
+	STORE(&f->ino, (uint64_t)st->st_ino);
+	STORE(&f->mtime_ns, mtime_ns(st));
+	STORE(&f->size_bytes, (uint64_t)st->st_size);
+}
+
+/* A path may be used again, for the next input that is copied there. By size and time of change: a
+ * copy may keep the inode, and some file systems give an unchanged file another one. */
+static void look_again(struct crema_file *f, const struct stat *st)
+{
+	uint64_t known = LOAD(&f->mtime_ns); /* 0: this is the first look */
+	int was_read = LOAD(&f->was_read) || LOAD(&f->mapped_bytes) || LOAD(&f->basket_bytes);
+
+	if (likely(known == mtime_ns(st) && LOAD(&f->size_bytes) == (uint64_t)st->st_size))
+		return;
+	if (known && was_read)
+		STORE(&f->changed, 1);
+	file_row_identify(f, st);
+}
+
 /* Row + 1 of the wanted one among `n` rows, found there or made; 0: there is no room. */
 static uint32_t find_or_make(uint32_t from, uint32_t n, uint32_t tries, const struct wanted *w)
 {
@@ -30,16 +57,18 @@ static uint32_t find_or_make(uint32_t from, uint32_t n, uint32_t tries, const st
 			f->span = w->span;
 			f->kind = w->kind;
 			f->filesystem = w->filesystem;
-			f->dev = w->st ? w->st->st_dev : 0;
-			f->ino = w->st ? w->st->st_ino : 0;
-			f->size_bytes = w->st ? (uint64_t)w->st->st_size : 0;
+			if (w->st)
+				file_row_identify(f, w->st);
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return row + 1;
 		}
 		if (!row_ready(&f->state))
 			break;
-		if (row_matches(f, w->path, w->span, w->kind))
+		if (row_matches(f, w->path, w->span, w->kind)) {
+			if (w->st)
+				look_again(f, w->st);
 			return row + 1;
+		}
 	}
 	return 0;
 }

@@ -166,6 +166,8 @@ static void count_file(const struct op *op, long bytes)
 		thread_flush_file(t);
 		t->file_row = op->row;
 		t->file_opened = op->opened;
+		if (likely(op->row))
+			STORE(&crema_shm->file[op->row - 1].was_read, 1);
 		segment_touches(op->row);
 	}
 	t->file_read_calls += 1;

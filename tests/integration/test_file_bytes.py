@@ -134,6 +134,28 @@ def test_again_by_another_worker(shared, disk, cell):
     cell("reread_bytes", "two workers, over both", PATTERN, 800, row["reread_bytes"])
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_inputs_that_are_copied_to_one_name(shared, disk, cell, replaced):
+    """Scratch space: the second input's bytes are not those of the first read again. In place, and by another file."""
+    def use(size, path):
+        with open(f"{path}.part" if replaced else path, "wb") as file:
+            file.write(bytes(size))
+        if replaced:
+            os.rename(f"{path}.part", path)
+        with open(path, "rb", buffering=0) as file:
+            return len(file.read(1000))
+
+    path, other = str(disk / f"staged_{replaced}"), str(disk / f"written_{replaced}")
+    worker = next(iter(shared.client.scheduler_info()["workers"]))
+    with span("staged") as own:
+        for size, name in ((3000, path), (5000, path), (3000, other)):
+            assert shared.client.submit(use, size, name, workers=[worker], pure=False, key=jobs.unique("staged")).result(timeout=120) == 1000
+    found = shared.settled(lambda r: known(r, [other]) and row_of(r, path)["read_bytes"] == 2000, run=own)
+    cell("reread_bytes", f"two inputs under one name, {'replaced' if replaced else 'in place'}", PATTERN, None, row_of(found, path)["reread_bytes"],
+         unknown="the file changed between its reads")
+    assert row_of(found, other)["reread_bytes"] == 0
+
+
 @pytest.mark.parametrize("state", ["cold", "warm"])
 def test_page_cache(shared, data, cell, state):
     """Large reads: bytes that storage did not deliver came from the page cache."""

@@ -126,6 +126,77 @@ static void a_descriptor_used_again_means_another_file(void **state)
 	unlink(other);
 }
 
+static uint32_t changed_after_reading(const char *name, const struct timespec *at)
+{
+	const struct timespec times[2] = {*at, *at};
+	uint32_t id = row_of(name)->path, changed = 0;
+	int fd;
+	char c;
+
+	assert_int_equal(utimensat(AT_FDCWD, name, times, 0), 0);
+	fd = open(name, O_RDONLY);
+	assert_int_equal(read(fd, &c, 1), 1);
+	close(fd);
+	for (unsigned i = 0; i < CREMA_SHM_FILES; i++) /* of this task, and of before it */
+		changed |= crema_shm->file[i].path == id && crema_shm->file[i].changed;
+	return changed;
+}
+
+/* As on scratch space where each input is copied to one name, with its inode or another one. */
+static void a_path_used_again_means_another_file(void **state)
+{
+	struct timespec at = {.tv_sec = 1700000000, .tv_nsec = 123456789};
+	const char *name = harness_file("staged", 5000), *next;
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	next = harness_file("next", 5000); /* another inode, as FUSE may have for the same file */
+	assert_int_equal(changed_after_reading(next, &at), 0);
+	assert_int_equal(rename(next, name), 0);
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	at.tv_nsec++;
+	assert_int_equal(changed_after_reading(name, &at), 1);
+	harness_end(&h);
+	harness_free(&h);
+	unlink(name);
+}
+
+static void a_larger_copy_in_place_is_another_file(void **state)
+{
+	struct timespec at = {.tv_sec = 1700000000, .tv_nsec = 123456789};
+	const char *name = harness_file("in_place", 5000);
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(truncate(name, 6000), 0);
+	assert_int_equal(changed_after_reading(name, &at), 1);
+	harness_end(&h);
+	harness_free(&h);
+	unlink(name);
+}
+
+/* A task that writes a file and reads it afterwards reads one file. */
+static void what_is_written_before_it_is_read_has_not_changed(void **state)
+{
+	const char *name = harness_file("written", 10);
+	struct harness_task h = harness_begin();
+	struct timespec at = {.tv_sec = 1700000000};
+	int fd = open(name, O_WRONLY | O_APPEND);
+
+	(void)state;
+	assert_int_equal(write(fd, "more", 4), 4);
+	close(fd);
+	assert_int_equal(row_of(name)->size_bytes, 10);
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(row_of(name)->size_bytes, 14);
+	harness_end(&h);
+	harness_free(&h);
+	unlink(name);
+}
+
 /* Closed as a range, known to the shim or not; later files with these numbers are other ones. */
 static void ranges_that_are_closed_are_forgotten(void **state)
 {
@@ -478,6 +549,9 @@ int main(void)
 		cmocka_unit_test(every_way_to_read_counts),
 		cmocka_unit_test(bytes_are_kept_by_file),
 		cmocka_unit_test(a_descriptor_used_again_means_another_file),
+		cmocka_unit_test(a_path_used_again_means_another_file),
+		cmocka_unit_test(a_larger_copy_in_place_is_another_file),
+		cmocka_unit_test(what_is_written_before_it_is_read_has_not_changed),
 		cmocka_unit_test(ranges_that_are_closed_are_forgotten),
 		cmocka_unit_test(pipes_and_sockets_are_no_files),
 		cmocka_unit_test(errno_is_the_real_calls),

@@ -74,6 +74,7 @@ static struct crema_file *file_row(struct fake *f, uint32_t i, uint32_t kind, ui
 	row->name = text(f, "root://a.root");
 	row->span = text(f, "a-span");
 	row->kind = kind;
+	row->changed = 0;
 	row->filesystem = filesystem;
 	row->state = 2;
 	return row;
@@ -241,6 +242,15 @@ static void test_extents(void **state)
 	assert_ranges(get(m, "ranges"), read, 4);
 	assert_ranges(get(m, "basket_ranges"), baskets, 4);
 	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 0);
+	/* another file has that path now */
+	shm->file[6].changed = 1;
+	shm->file[6].read_calls++;
+	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 1);
+	m = message(s->f, CREMA_MSG_FILE, 0);
+	assert_nil(m, "extent_bytes");
+	assert_nil(m, "unique_bytes");
+	assert_nil(m, "unique_basket_bytes");
+	assert_nil(m, "ranges");
 }
 
 /* Extents that threads still held when the worker died, and the rest of the ring. */
