@@ -4,12 +4,10 @@ from PyPI's sources of the installed client, against that client's own libraries
 
 import importlib.metadata
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import packages
@@ -47,22 +45,24 @@ def write_version(src):
     (src / "XrdVersion.hh").write_text(text)
 
 
+def write_whole(src):
+    """A file with all sources: its compiler reads the headers of the standard library once, and takes an eighth of the CPU."""
+    for header in (src / "XrdClHttp").glob("*.hh"):  # one of them has no guard
+        header.write_text("#pragma once\n" + header.read_text())
+    (src / "whole.cc").write_text("".join(f'#include "{file}"\n' for file in sorted((src / "XrdClHttp").glob("*.cc"))))
+
+
 def build(place):
-    """Takes a minute."""
+    """Takes ten seconds."""
     work = place / "work"
     work.mkdir(parents=True)
     src = sources(work)
     write_version(src)
-    files = sorted((src / "XrdClHttp").glob("*.cc"))
-
-    def compile_one(file):
-        run("g++", "-std=c++20", "-O0", "-fPIC", "-w", f"-I{src}", f"-I{src / 'XrdXml' / 'tinyxml'}", "-c", file, "-o", work / f"{file.stem}.o")
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_one, files))
+    write_whole(src)
+    run("g++", "-std=c++20", "-O0", "-fPIC", "-w", f"-I{src}", f"-I{src / 'XrdXml' / 'tinyxml'}", "-c", src / "whole.cc", "-o", work / "whole.o")
     client = Path(importlib.util.find_spec("pyxrootd").origin).parent
     libraries = [next(client.glob(f"lib{name}.so.[0-9]")) for name in ("XrdCl", "XrdUtils", "XrdXml")]
-    run("g++", "-shared", "-Wl,-z,defs", "-o", place / "libXrdClHttp.so", *(work / f"{file.stem}.o" for file in files), *libraries, "-lcurl", "-lcrypto")
+    run("g++", "-shared", "-Wl,-z,defs", "-o", place / "libXrdClHttp.so", work / "whole.o", *libraries, "-lcurl", "-lcrypto")
     shutil.rmtree(work)
     return True
 
