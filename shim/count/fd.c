@@ -129,11 +129,11 @@ static uint32_t filesystem_index(uint64_t dev, int64_t f_type, uint32_t path)
 }
 
 static uint32_t file_row(uint32_t path, uint32_t span, const struct fd_info *info,
-			 const struct stat *st)
+			 const struct file_look *look)
 {
 	return file_row_make(path, span,
 			     info->kind == FD_IMPORT ? CREMA_FILE_IMPORT : CREMA_FILE_DATA,
-			     info->filesystem, st);
+			     info->filesystem, look);
 }
 
 static long link_target(int fd, char *path, size_t size)
@@ -158,20 +158,29 @@ static int is_internet(int fd)
 	return domain == AF_INET || domain == AF_INET6;
 }
 
-/* The file has grown, or its row was made before the file existed. */
-static void update_row(struct crema_file *f, const struct fd_info *info, const struct stat *st)
+static struct file_look look_of(const struct stat *st)
 {
-	STORE(&f->size_bytes, (uint64_t)st->st_size);
-	if (likely(LOAD(&f->filesystem) < CREMA_SHM_FILESYSTEMS))
-		return;
-	file_row_identify(f, st);
-	STORE(&f->filesystem, info->filesystem);
+	return (struct file_look){
+		.dev = (uint64_t)st->st_dev,
+		.ino = (uint64_t)st->st_ino,
+		.mtime_ns =
+			(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
+		.size_bytes = (uint64_t)st->st_size,
+	};
+}
+
+/* Its row was made before the file existed. */
+static void update_row(struct crema_file *f, const struct fd_info *info)
+{
+	if (unlikely(LOAD(&f->filesystem) >= CREMA_SHM_FILESYSTEMS))
+		STORE(&f->filesystem, info->filesystem);
 }
 
 static struct fd_info look(int fd, uint32_t span)
 {
 	struct fd_info info = {.kind = FD_OTHER};
 	char path[1024];
+	struct file_look found;
 	struct stat st;
 	struct statfs fs;
 	uint32_t id;
@@ -196,9 +205,10 @@ static struct fd_info look(int fd, uint32_t span)
 	info.kind = n > 0 && fd_is_import(path, (size_t)n) ? FD_IMPORT : FD_DATA;
 	id = info.kind == FD_DATA && n > 0 ? arena_bulk_id(path, (uint32_t)n) : 0;
 	info.filesystem = filesystem_index(st.st_dev, fs.f_type, id);
-	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &st : NULL);
+	found = look_of(&st);
+	info.row = file_row(id, span, &info, info.kind == FD_DATA ? &found : NULL);
 	if (info.kind == FD_DATA)
-		update_row(&crema_shm->file[info.row - 1], &info, &st);
+		update_row(&crema_shm->file[info.row - 1], &info);
 	return info;
 }
 
@@ -231,12 +241,12 @@ struct fd_info fd_lookup(int fd)
 				same = 0;
 			}
 		} else if (unlikely(f->span != span)) {
-			struct stat st = {.st_dev = f->dev, .st_ino = f->ino};
+			struct file_look found = {.dev = f->dev,
+						  .ino = f->ino,
+						  .mtime_ns = f->mtime_ns,
+						  .size_bytes = f->size_bytes};
 
-			st.st_size = (off_t)f->size_bytes;
-			st.st_mtim.tv_sec = (time_t)(f->mtime_ns / 1000000000u);
-			st.st_mtim.tv_nsec = (long)(f->mtime_ns % 1000000000u);
-			info.row = file_row(f->path, span, &info, &st);
+			info.row = file_row(f->path, span, &info, &found);
 			if (info.opened)
 				set_opened(&info, &crema_shm->opened[info.opened - 1].line);
 			same = 0;

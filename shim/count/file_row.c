@@ -13,34 +13,29 @@ static int row_matches(const struct crema_file *f, uint32_t path, uint32_t span,
 
 struct wanted {
 	uint32_t path, span, kind, filesystem;
-	const struct stat *st;
+	const struct file_look *look;
 };
 
-static uint64_t mtime_ns(const struct stat *st)
+static void keep_look(struct crema_file *f, const struct file_look *look)
 {
-	return (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec;
-}
-
-void file_row_identify(struct crema_file *f, const struct stat *st)
-{
-	STORE(&f->dev, (uint64_t)st->st_dev);
-	STORE(&f->ino, (uint64_t)st->st_ino);
-	STORE(&f->mtime_ns, mtime_ns(st));
-	STORE(&f->size_bytes, (uint64_t)st->st_size);
+	STORE(&f->dev, look->dev);
+	STORE(&f->ino, look->ino);
+	STORE(&f->mtime_ns, look->mtime_ns);
+	STORE(&f->size_bytes, look->size_bytes);
 }
 
 /* A path may be used again, for the next input that is copied there. By size and time of change: a
  * copy may keep the inode, and some file systems give an unchanged file another one. */
-static void look_again(struct crema_file *f, const struct stat *st)
+static void look_again(struct crema_file *f, const struct file_look *look)
 {
 	uint64_t known = LOAD(&f->mtime_ns); /* 0: this is the first look */
 	int was_read = LOAD(&f->was_read) || LOAD(&f->mapped_bytes) || LOAD(&f->basket_bytes);
 
-	if (likely(known == mtime_ns(st) && LOAD(&f->size_bytes) == (uint64_t)st->st_size))
+	if (likely(known == look->mtime_ns && LOAD(&f->size_bytes) == look->size_bytes))
 		return;
 	if (known && was_read)
 		STORE(&f->changed, 1);
-	file_row_identify(f, st);
+	keep_look(f, look);
 }
 
 /* Row + 1 of the wanted one among `n` rows, found there or made; 0: there is no room. */
@@ -57,16 +52,16 @@ static uint32_t find_or_make(uint32_t from, uint32_t n, uint32_t tries, const st
 			f->span = w->span;
 			f->kind = w->kind;
 			f->filesystem = w->filesystem;
-			if (w->st)
-				file_row_identify(f, w->st);
+			if (w->look)
+				keep_look(f, w->look);
 			__atomic_store_n(&f->state, 2, __ATOMIC_RELEASE);
 			return row + 1;
 		}
 		if (!row_ready(&f->state))
 			break;
 		if (row_matches(f, w->path, w->span, w->kind)) {
-			if (w->st)
-				look_again(f, w->st);
+			if (w->look)
+				look_again(f, w->look);
 			return row + 1;
 		}
 	}
@@ -84,9 +79,9 @@ uint32_t file_rest_row(uint32_t span)
 
 /* Row + 1 of (path, span); imports of a span share one row without a path. */
 uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
-		       const struct stat *st)
+		       const struct file_look *look)
 {
-	const struct wanted file = {path, span, kind, filesystem, st};
+	const struct wanted file = {path, span, kind, filesystem, look};
 	uint32_t row = find_or_make(0, REST_FROM, 64, &file);
 
 	if (row)

@@ -9,15 +9,15 @@
 #define CREMA_SHIM_COUNT_FILE_ROW_H
 
 #include <stdint.h>
-#include <sys/stat.h>
 
-struct crema_file;
+/* What a look at a file found. */
+struct file_look {
+	uint64_t dev, ino, mtime_ns, size_bytes;
+};
 
-/* st NULL: unknown. Otherwise a row that was read before the file changed is marked (changed). */
+/* look NULL: unknown. Otherwise a row that was read before the file changed is marked (changed). */
 uint32_t file_row_make(uint32_t path, uint32_t span, uint32_t kind, uint32_t filesystem,
-		       const struct stat *st);
-/* Which file the row is about, in which state. */
-void file_row_identify(struct crema_file *f, const struct stat *st);
+		       const struct file_look *look);
 /* Row + 1 for charges of a span's tasks that cannot be attributed to a single file. */
 uint32_t file_rest_row(uint32_t span);
 /* Row + 1 of a file that is identified by its URL (a string id). Any thread. */
