@@ -4,7 +4,7 @@
  *
  * Fields that are read often are members. Texts that many attempts share, and the mask of known
  * numbers, are stored once (struct attempt_shared). All numbers are packed after `c`: one bit for
- * each that is not 0, then those numbers at 7 bits per byte. An attempt takes about 350 bytes, its
+ * each that is not 0, then those numbers at 7 bits per byte. An attempt takes about 335 bytes, its
  * key included.
  *
  *	count_of(&a->c, CREMA_C_read_bytes)	one number
@@ -85,14 +85,19 @@ struct attempt {
 _Static_assert(sizeof(struct attempt) <= 152, "there may be millions");
 
 /* UTC seconds; NaN: no clock. */
+static inline double utc_seconds(uint64_t utc_ns)
+{
+	return utc_ns ? (double)utc_ns / 1e9 : (double)NAN;
+}
+
 static inline double attempt_begin(const struct attempt *a)
 {
-	return a->begin_ns ? (double)a->begin_ns / 1e9 : (double)NAN;
+	return utc_seconds(a->begin_ns);
 }
 
 static inline double attempt_end(const struct attempt *a)
 {
-	return a->end_ns ? (double)a->end_ns / 1e9 : (double)NAN;
+	return utc_seconds(a->end_ns);
 }
 
 struct model;

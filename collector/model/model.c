@@ -182,7 +182,5 @@ uint64_t worker_utc_ns(const struct worker *w, uint64_t boot_ns)
 
 double worker_utc(const struct worker *w, uint64_t boot_ns)
 {
-	uint64_t ns = worker_utc_ns(w, boot_ns);
-
-	return ns ? (double)ns / 1e9 : (double)NAN;
+	return utc_seconds(worker_utc_ns(w, boot_ns));
 }

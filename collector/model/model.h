@@ -9,7 +9,7 @@
  * cumulative rows keep the largest value of each number that their newest record knows, snapshots
  * keep the latest by their boot time, and duplicate samples are dropped when the model is closed. A
  * bad record is counted and skipped; it is never fatal. model_close() maps clocks to UTC and
- *settles the attempts without an end.
+ * settles the attempts without an end.
  *
  * Text is interned: equal names are equal pointers, NULL is unknown. Real numbers of samples use
  * NAN for unknown; counters have a bit mask. One thread.

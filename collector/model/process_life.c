@@ -11,6 +11,7 @@ void model_process_lives(struct model *m)
 {
 	struct worker *w;
 	const struct attempt *a;
+	double begin, end;
 	size_t i;
 
 	for (i = 0; i < m->workers.n; i++) {
@@ -26,14 +27,16 @@ void model_process_lives(struct model *m)
 	for (i = 0; i < m->attempts.n; i++) { /* sorted by begin */
 		a = m->attempts.v[i];
 		w = a->worker;
-		if (isnan(attempt_begin(a)) || isnan(attempt_end(a)) || a->state == ATTEMPT_RUNNING)
+		begin = attempt_begin(a);
+		end = attempt_end(a);
+		if (isnan(begin) || isnan(end) || a->state == ATTEMPT_RUNNING)
 			continue;
 		if (isnan(w->first_edge)) {
-			w->first_edge = w->last_edge = attempt_begin(a);
+			w->first_edge = w->last_edge = begin;
 		}
-		if (attempt_end(a) > w->last_edge) {
-			w->work_seconds += attempt_end(a) - fmax(attempt_begin(a), w->last_edge);
-			w->last_edge = attempt_end(a);
+		if (end > w->last_edge) {
+			w->work_seconds += end - fmax(begin, w->last_edge);
+			w->last_edge = end;
 		}
 	}
 }

@@ -59,7 +59,7 @@ static void put_threads(const struct run *run, double width, struct json *j)
 	struct bins *bins = calloc(CREMA_TIMES + 1, sizeof(*bins));
 	const struct attempt *a;
 	struct classes c;
-	double seconds;
+	double begin, end, seconds;
 	size_t i, k;
 
 	if (!bins) {
@@ -70,15 +70,16 @@ static void put_threads(const struct run *run, double width, struct json *j)
 		bins[k].start = run->start, bins[k].width = width;
 	for (i = 0; i < run->attempts.n; i++) {
 		a = run->attempts.v[i];
-		if (!attempt_holds_thread(a) || !(attempt_end(a) > attempt_begin(a)))
+		begin = attempt_begin(a);
+		end = attempt_end(a);
+		if (!attempt_holds_thread(a) || !(end > begin))
 			continue;
 		attempt_classes(a, &c);
 		for (k = 0; k <= CREMA_TIMES; k++) {
 			seconds = value_number(k < CREMA_TIMES ? c.cls[k]
 							       : value_rest(c.unclassified, c.wall),
 					       NULL);
-			bins_add(&bins[k], attempt_begin(a), attempt_end(a),
-				 seconds / (attempt_end(a) - attempt_begin(a)));
+			bins_add(&bins[k], begin, end, seconds / (end - begin));
 		}
 	}
 	emit_object(j, "classes");

@@ -17,16 +17,15 @@ int page_longest_first(const void *a, const void *b)
 	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
 	uint64_t p = page_task_ns(x), q = page_task_ns(y);
 
-	return p != q				     ? (p > q ? -1 : 1)
-	       : attempt_begin(x) < attempt_begin(y) ? -1
-						     : attempt_begin(x) > attempt_begin(y);
+	return p != q ? (p > q ? -1 : 1) : page_earliest_first(a, b);
 }
 
 int page_earliest_first(const void *a, const void *b)
 {
-	const struct attempt *x = *(struct attempt *const *)a, *y = *(struct attempt *const *)b;
+	double x = attempt_begin(*(struct attempt *const *)a);
+	double y = attempt_begin(*(struct attempt *const *)b);
 
-	return attempt_begin(x) < attempt_begin(y) ? -1 : attempt_begin(x) > attempt_begin(y);
+	return x < y ? -1 : x > y;
 }
 
 /* [events, wall, index of the dataset, begin] */

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dropped.c - a run whose records were dropped: what remains of it, and why. */
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collector/print/print.h"
-
-static double seconds(uint64_t ns)
-{
-	return ns ? (double)ns / 1e9 : (double)NAN;
-}
 
 void report_dropped_list(const struct model *m, struct grid *g, bool named)
 {
@@ -37,11 +31,11 @@ static void identity_json(const struct dropped_run *d, struct json *j)
 {
 	char at[40] = "";
 
-	iso_time(seconds(d->dropped_ns), at, sizeof(at));
+	iso_time(utc_seconds(d->dropped_ns), at, sizeof(at));
 	emit_value(j, "run", value_text(d->id));
 	emit_value(j, "kind", value_text(d->kind));
-	emit_value(j, "start", value_real(seconds(d->start_ns)));
-	emit_value(j, "stop", value_real(seconds(d->stop_ns)));
+	emit_value(j, "start", value_real(utc_seconds(d->start_ns)));
+	emit_value(j, "stop", value_real(utc_seconds(d->stop_ns)));
 	emit_object(j, "dropped");
 	emit_value(j, "at", value_text(at));
 	emit_value(j, "option", value_text(d->why));
@@ -69,7 +63,7 @@ static void why_line(const struct dropped_run *d, char *out, size_t size)
 {
 	char at[40] = "";
 
-	iso_time(seconds(d->dropped_ns), at, sizeof(at));
+	iso_time(utc_seconds(d->dropped_ns), at, sizeof(at));
 	snprintf(out, size, "run %s was dropped from the journal at %s (%s of 'crema collect')",
 		 d->id, at, d->why);
 }

@@ -78,6 +78,7 @@ static int find_phases(struct phases *p, const struct facts *f)
 	const struct run *r = f->run;
 	const struct attempt *a;
 	struct edge *edges;
+	double begin, end;
 	size_t i, n = 0;
 
 	for (i = 0; i < PIECES; i++)
@@ -88,16 +89,17 @@ static int find_phases(struct phases *p, const struct facts *f)
 		return -ENOMEM;
 	for (i = 0; i < r->attempts.n; i++) {
 		a = r->attempts.v[i];
-		if (isnan(attempt_begin(a)) || isnan(attempt_end(a)) ||
-		    attempt_class(f, a) == TASK_PREPROCESSING)
+		begin = attempt_begin(a);
+		end = attempt_end(a);
+		if (isnan(begin) || isnan(end) || attempt_class(f, a) == TASK_PREPROCESSING)
 			continue;
-		p->first = fmin(p->first, attempt_begin(a));
-		p->last = fmax(p->last, attempt_end(a));
+		p->first = fmin(p->first, begin);
+		p->last = fmax(p->last, end);
 		if (attempt_class(f, a) == TASK_MERGE)
 			continue;
-		edges[n++] = (struct edge){attempt_begin(a), 1};
-		edges[n++] = (struct edge){attempt_end(a), -1};
-		p->end[4] = fmax(p->end[4], attempt_end(a));
+		edges[n++] = (struct edge){begin, 1};
+		edges[n++] = (struct edge){end, -1};
+		p->end[4] = fmax(p->end[4], end);
 	}
 	qsort(edges, n, sizeof(*edges), by_time);
 	find_full(p, edges, n);

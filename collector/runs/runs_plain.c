@@ -95,13 +95,13 @@ static bool begins_anew(struct grouping *g, const struct current *c, const struc
 	const struct attempt *before = table_find(&c->ended, a->key_hash, same_key, a);
 	const struct fetches *f = fetches_of(g, a);
 	const struct attempt *fetch = f && f->attempts.n ? f->attempts.v[f->attempts.n - 1] : NULL;
+	double begin = time_or_0(attempt_begin(a));
 
-	if (before && time_or_0(attempt_end(before)) <= time_or_0(attempt_begin(a)) &&
-	    c->end <= time_or_0(attempt_begin(a)))
+	if (before && time_or_0(attempt_end(before)) <= begin && c->end <= begin)
 		return true;
 	if (fetch && time_or_0(attempt_begin(fetch)) > c->begin)
 		return true;
-	return time_or_0(attempt_begin(a)) > c->end + PLAIN_IDLE_SECONDS;
+	return begin > c->end + PLAIN_IDLE_SECONDS;
 }
 
 static struct run *run_add(struct grouping *g, enum run_kind kind, const char *span)
