@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* What a look at a file found. */
+/* What fstat() found. */
 struct file_look {
 	uint64_t dev, ino, mtime_ns, size_bytes;
 };
