@@ -167,17 +167,6 @@ enum verdict finding_stragglers(const struct report *r, struct draft *d)
 	return worst.late ? say_stragglers(r, d, k, &worst) : verdict;
 }
 
-static const struct attempt *first_of(const struct run *run, const struct worker *w)
-{
-	size_t i;
-
-	for (i = 0; i < run->attempts.n; i++) {
-		if (run->attempts.v[i]->worker == w && run->attempts.v[i]->attempt == 1)
-			return run->attempts.v[i];
-	}
-	return NULL;
-}
-
 /* Extra time of importing tasks of one kind over the median of the others. */
 static double import_excess(const struct kinds *k, size_t first, size_t n, size_t *count)
 {
@@ -385,21 +374,22 @@ bool fresh_workers(const struct report *r, struct fresh *f)
 						   .outside_cpu_ns = {.type = VALUE_UINT},
 						   .outside_import_bytes = {.type = VALUE_UINT}};
 	const struct history_point *after, *before;
-	double imports = 0;
+	double imports;
 	size_t i;
 
 	memset(f, 0, sizeof(*f));
-	for (i = 0; i < r->run->workers.n; i++) {
-		const struct worker *w = r->run->workers.v[i];
+	for (i = 0; i < r->run->attempts.n; i++) {
+		const struct attempt *a = r->run->attempts.v[i];
 
-		after = around_run(r->run, w, FRESH_SECONDS, &before);
-		before = before ? before : &start;
-		if (after)
-			imports = grown(before->outside_import_bytes, after->outside_import_bytes);
-		if ((after && imports < IMPORT_BYTES) || !first_of(r->run, w))
-			continue; /* it needs those imports for its first tasks */
+		if (a->attempt != 1)
+			continue; /* its worker needs those imports for its first task */
+		after = around_run(r->run, a->worker, FRESH_SECONDS, &before);
 		if (!after)
 			return false;
+		before = before ? before : &start;
+		imports = grown(before->outside_import_bytes, after->outside_import_bytes);
+		if (imports < IMPORT_BYTES)
+			continue;
 		f->workers++;
 		f->import_bytes += imports;
 		f->cpu += grown(before->outside_cpu_ns, after->outside_cpu_ns) / 1e9;
