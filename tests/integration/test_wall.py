@@ -127,7 +127,9 @@ def test_a_cluster_of_its_own(new_cluster, tmp_path):
     procs = new_cluster()
     script = tmp_path / "own_cluster.py"
     script.write_text(OWN_CLUSTER)
-    env = {**procs.env, "XDG_STATE_HOME": str(tmp_path), "CREMA_COLLECTOR": ""}
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time; time.sleep(0.5)")
+    env = {**procs.env, "XDG_STATE_HOME": str(tmp_path), "CREMA_COLLECTOR": "", "DASK_DISTRIBUTED__WORKER__PRELOAD": str(slow)}
     done = subprocess.run([procs.build / "crema", "run", "--quiet", "--", sys.executable, script], env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     truth = json.loads(done.stdout)
