@@ -23,8 +23,8 @@ enum verdict finding_incomplete(const struct report *r, struct draft *d)
 	double tasks, records, lost, all;
 	bool tasks_known, records_known;
 
-	tasks = value_number(r->tasks_refused, &tasks_known);
-	records = value_number(r->records_refused, &records_known);
+	tasks = value_number(r->totals.tasks_refused, &tasks_known);
+	records = value_number(r->totals.records_refused, &records_known);
 	lost = value_number(r->records_lost, NULL);
 	all = tasks + records + lost + (double)m->records_bad + (double)m->torn.n;
 	if (all < d->check->first)

@@ -157,8 +157,8 @@ static void put_completeness(const struct report *r, struct sink *s)
 		const char *one, *more;
 	} missing[] = {
 		{r->records_lost, "record lost", "records lost"},
-		{r->records_refused, "record refused", "records refused"},
-		{r->tasks_refused, "task refused", "tasks refused"},
+		{r->totals.records_refused, "record refused", "records refused"},
+		{r->totals.tasks_refused, "task refused", "tasks refused"},
 		{value_uint(m->missing), "journal missing", "journals missing"},
 		{value_uint(m->torn.n - m->missing), "damaged file", "damaged files"},
 		{value_uint(m->records_bad), "unreadable record", "unreadable records"},

@@ -214,7 +214,7 @@ void report_table_completeness(const struct report *r, struct sink *s, bool colo
 	text_paragraph(s, "  ",
 		       "%zu workers seen, %s%s records refused, %s%s records lost, %zu files read, "
 		       "%zu torn",
-		       r->run->workers.n, at_least, human(r->records_refused, AS_COUNT, a),
+		       r->run->workers.n, at_least, human(r->totals.records_refused, AS_COUNT, a),
 		       at_least, human(r->records_lost, AS_COUNT, b),
 		       (size_t)r->run->model->files_read, r->run->model->torn.n);
 	report_notes(r, say_text, s);

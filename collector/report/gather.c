@@ -301,7 +301,7 @@ static void gather_workers(struct report *r)
 {
 	const struct worker *w;
 	struct balance b;
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; i < r->run->workers.n; i++) {
 		w = r->run->workers.v[i];
@@ -311,10 +311,8 @@ static void gather_workers(struct report *r)
 		part_add(&r->balance.unseen, &b.unseen, !i);
 		part_add(&r->balance.process, &b.process, !i);
 		part_add(&r->balance.children, &b.children, !i);
-		add(&r->records_refused, w->totals.records_refused, !i);
-		add(&r->tasks_refused, w->totals.tasks_refused, !i);
-		add(&r->shared_network_read_bytes, w->totals.shared_network_read_bytes, !i);
-		add(&r->shared_network_write_bytes, w->totals.shared_network_write_bytes, !i);
+		for (k = 0; k < CREMA_TOTALS_NUMBERS; k++)
+			add(&r->totals.number[k], w->totals.number[k], !i);
 		add(&r->records_lost, value_uint(w->records_lost), !i);
 		r->workers_with_notes += w->notes.n > 0;
 		if (!w->silent)

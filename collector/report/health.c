@@ -114,8 +114,8 @@ static void put_host(const struct worker *w, struct json *j)
 
 void report_losses_json(const struct report *r, struct json *j)
 {
-	emit_at_least(j, "records_refused", r->records_refused, r->silent);
-	emit_at_least(j, "tasks_refused", r->tasks_refused, r->silent);
+	emit_at_least(j, "records_refused", r->totals.records_refused, r->silent);
+	emit_at_least(j, "tasks_refused", r->totals.tasks_refused, r->silent);
 	emit_at_least(j, "records_lost", r->records_lost, r->silent);
 }
 
@@ -190,8 +190,10 @@ void report_completeness_json(const struct report *r, struct json *j)
 	put_part(j, "unseen", &r->balance.unseen, false);
 	put_part(j, "rusage", &r->balance.process, false);
 	blocking_completeness_json(r->blocking, j);
-	emit_value(j, "shared_network_read_bytes", r->shared_network_read_bytes);
-	emit_value(j, "shared_network_write_bytes", r->shared_network_write_bytes);
+	for (size_t k = 0; k < CREMA_TOTALS_NUMBERS; k++) {
+		if (!row_totals[k].of_worker)
+			emit_value(j, row_totals[k].name, r->totals.number[k]);
+	}
 	put_part(j, "children", &r->balance.children, false);
 	emit_value(j, "files_read", value_uint(m->files_read));
 	put_torn(m, j);
@@ -415,16 +417,16 @@ static void note_dask(const struct report *r, void (*say)(void *, const char *),
 static void note_shared(const struct report *r, void (*say)(void *, const char *), void *arg)
 {
 	char in[HUMAN_BYTES], out[HUMAN_BYTES];
-	double bytes = value_number(r->shared_network_read_bytes, NULL) +
-		       value_number(r->shared_network_write_bytes, NULL);
+	double bytes = value_number(r->totals.shared_network_read_bytes, NULL) +
+		       value_number(r->totals.shared_network_write_bytes, NULL);
 
 	if (!(bytes > 0))
 		return;
 	note(say, arg,
 	     "connections that serve several tasks at once: %s received and %s sent on them are "
 	     "unattributed",
-	     human(r->shared_network_read_bytes, AS_BYTES, in),
-	     human(r->shared_network_write_bytes, AS_BYTES, out));
+	     human(r->totals.shared_network_read_bytes, AS_BYTES, in),
+	     human(r->totals.shared_network_write_bytes, AS_BYTES, out));
 }
 
 void report_notes(const struct report *r, void (*say)(void *arg, const char *line), void *arg)

@@ -68,6 +68,16 @@ struct server_sum {
 	uint64_t latency[CREMA_LATENCY_BUCKETS];
 };
 
+struct totals_sum {
+	union {
+		struct {
+#define TOTALS_NUMBER(name, ...) struct value name;
+#include "rows.def"
+		};
+		struct value number[CREMA_TOTALS_NUMBERS];
+	};
+};
+
 struct report {
 	const struct run *run;
 	const struct facts *facts;
@@ -79,9 +89,8 @@ struct report {
 	size_t silent;	     /* workers without a goodbye that fell silent */
 	double silent_since; /* UTC: the first of them; losses are known until then */
 	/* until the last messages of workers: a lower bound if some are silent */
-	struct value records_refused, tasks_refused, records_lost;
-	/* part of the unattributed: on connections that serve several tasks at once */
-	struct value shared_network_read_bytes, shared_network_write_bytes;
+	struct value records_lost;
+	struct totals_sum totals;     /* TOTALS_NUMBERs of all workers of the run */
 	ARRAY(struct file_sum) files; /* most read first */
 	struct file_sum imports;      /* Python modules and libraries, combined */
 	struct file_sum rest; /* not attributable to a single file, and files without a row */

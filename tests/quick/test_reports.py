@@ -269,6 +269,7 @@ def test_completeness(made):
     """The sums in the table of completeness are those of both workers' messages."""
     whole = made.json["completeness"]
     assert (whole["workers_seen"], whole["records_bad"]) == (2, 0)
+    assert {name for name in TOTALS if name not in OF_WORKERS} <= whole.keys()
     told = {"records_lost": 0, **{name: 2 * value + 1 for name, value in TOTALS.items() if name in whole}}
     assert len(told) >= 5
     for name, value in told.items():
