@@ -53,30 +53,11 @@ void worker_filesystems_json(const struct worker *w, struct json *j, const char 
 
 static void put_worker_facts(const struct worker *w, struct json *j)
 {
-	emit_value(j, "id", value_text(w->hex));
-	emit_value(j, "worker", value_text(w->label));
-	emit_value(j, "address", value_text(w->address));
-	emit_value(j, "name", value_text(w->name));
-	emit_value(j, "host", value_text(w->host));
-	emit_value(j, "pid", w->pid);
-	emit_value(j, "cwd", value_text(w->cwd));
-	emit_value(j, "process_start", value_real(w->process_start));
-	emit_value(j, "process_life_seconds", worker_life(w));
-	emit_value(j, "startup_seconds", worker_startup(w));
-	emit_value(j, "work_seconds", worker_work(w));
-	emit_value(j, "cpu_model", value_text(w->cpu_model));
-	emit_value(j, "cores", w->cores);
-	emit_value(j, "memory_bytes", w->memory_bytes);
-	emit_value(j, "nthreads", w->nthreads);
-	emit_value(j, "memory_limit_bytes", w->memory_limit_bytes);
-	emit_value(j, "kernel", value_text(w->kernel));
-	emit_value(j, "python", value_text(w->python));
-	emit_value(j, "dask", value_text(w->dask));
-	emit_value(j, "distributed", value_text(w->distributed));
-	emit_value(j, "coffea", value_text(w->coffea));
-	emit_value(j, "uproot", value_text(w->uproot));
-	emit_value(j, "agent_version", value_text(w->agent_version));
-	worker_filesystems_json(w, j, "filesystems");
+#define CELL(name, type, value) emit_value(j, #name, value);
+#define LIST EMIT_LIST
+#include "collector/report/cells_worker_facts.def"
+#undef CELL
+#undef LIST
 }
 
 static void put_worker_end(const struct worker *w, struct json *j)
