@@ -67,6 +67,34 @@ static int take_wall(const struct report_request *req, struct model *m, const st
 	return w->code ? code_names_set(m, w->code) : 0;
 }
 
+/* Reads the logs of TaskVine and coffea that the request names; a notice has what is wrong with
+ * them. */
+static void read_logs(const struct report_request *req, struct run *run, struct report *r,
+		      struct taskvine_log *taskvine, struct coffea_report *coffea)
+{
+	struct report_notice *notice = req->notice;
+	bool bad;
+
+	if (req->taskvine_log) {
+		bad = taskvine_log_read(taskvine, req->taskvine_log) != 0;
+		taskvine_log_match(taskvine, run);
+		r->taskvine = taskvine;
+		if (notice) {
+			snprintf(notice->taskvine, sizeof(notice->taskvine), "%s", taskvine->line);
+			notice->taskvine_unreadable = bad;
+		}
+	}
+	if (req->coffea_report) {
+		bad = coffea_report_read(coffea, req->coffea_report) != 0;
+		coffea_report_compare(coffea, r->facts);
+		r->coffea = coffea;
+		if (notice) {
+			snprintf(notice->coffea, sizeof(notice->coffea), "%s", coffea->line);
+			notice->coffea_unreadable = bad;
+		}
+	}
+}
+
 /* Gathers the run's data and passes it to the output. */
 static int render_run(const struct report_request *req, struct run *run, struct model *m,
 		      struct sink *s)
@@ -94,28 +122,7 @@ static int render_run(const struct report_request *req, struct run *run, struct 
 	if (rc)
 		goto out;
 	report.wall = wall.read ? &wall : NULL;
-	if (req->taskvine_log) {
-		rc = taskvine_log_read(&taskvine, req->taskvine_log);
-		taskvine_log_match(&taskvine, run);
-		report.taskvine = &taskvine;
-		if (req->notice) {
-			snprintf(req->notice->taskvine, sizeof(req->notice->taskvine), "%s",
-				 taskvine.line);
-			req->notice->taskvine_unreadable = rc != 0;
-		}
-		rc = 0;
-	}
-	if (req->coffea_report) {
-		rc = coffea_report_read(&coffea, req->coffea_report);
-		coffea_report_compare(&coffea, &facts);
-		report.coffea = &coffea;
-		if (req->notice) {
-			snprintf(req->notice->coffea, sizeof(req->notice->coffea), "%s",
-				 coffea.line);
-			req->notice->coffea_unreadable = rc != 0;
-		}
-		rc = 0;
-	}
+	read_logs(req, run, &report, &taskvine, &coffea);
 	rc = findings_collect(&report, &findings);
 	if (rc)
 		goto out_logs;
