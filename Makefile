@@ -97,8 +97,9 @@ $(LIB): $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-check: check-abi check-docs ## what a change must keep: symbols, includes, sizes, documents
+check: all check-abi check-docs ## what a change must keep: symbols, includes, sizes, documents
 	scripts/check-tree
+	scripts/circles --rooms $(BUILD)/shim $(BUILD)/collector
 
 install: all ## install under DESTDIR PREFIX
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/lib/crema" "$(DESTDIR)$(PREFIX)/libexec/crema"

@@ -19,6 +19,7 @@ static const volatile uint32_t never = 0;
 const volatile uint32_t *crema_armed = &never;
 struct crema_shm *crema_shm;
 uint32_t shim_epoch;
+int shim_off;
 static char path[512];
 static struct usage {
 	uint64_t cpu_ns, inblock, oublock;

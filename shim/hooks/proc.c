@@ -26,8 +26,6 @@
 #define EXPORT __attribute__((visibility("default")))
 #define STARTS 256
 
-int shim_off;
-
 /* What a new thread will run; taken without a lock, because pthread_create may be called
  * anywhere. */
 struct start {
