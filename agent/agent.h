@@ -69,9 +69,8 @@ struct agent {
 	struct uplink uplink;
 	struct takeover takeover;
 	bool has_takeover;
-	struct buf stack;      /* facts JSON */
-	struct buf hello;      /* scratch */
-	unsigned int hello_fs; /* file systems in it */
+	struct buf stack; /* facts JSON */
+	struct buf hello; /* scratch */
 	bool hello_sent;
 	uint64_t told_dropped;	 /* dropped records when all rows were last sent again */
 	uint64_t hello_facts_ns; /* when the facts of the last hello were made; 0: none */

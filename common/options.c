@@ -203,7 +203,8 @@ bool options_on(const struct options *o, enum option_id id)
 	return crema_switch(options_get(o, id), 0) == 1;
 }
 
-bool option_advanced(enum option_id id)
+/* True if it is rarely needed: --help omits it. */
+static bool option_advanced(enum option_id id)
 {
 	return advanced[id];
 }

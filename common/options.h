@@ -50,8 +50,6 @@ struct option {
 };
 
 extern const struct option option_table[OPTIONS];
-/* True if it is rarely needed: --help omits it. */
-bool option_advanced(enum option_id id);
 
 /* Stands for a value that was left out ("[FILE]"): compare the pointer. */
 extern const char options_left_out[];

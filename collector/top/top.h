@@ -88,7 +88,6 @@ struct top_view {
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_TITLES, TOP_ALARM };
 
 void top_sort(struct top *top, enum top_column by, bool reverse);
-const char *top_column_title(enum top_column column);
 /* Calls line() for each line, without a newline, at most `width` characters. */
 void top_draw(const struct top *top, const struct top_view *view,
 	      void (*line)(void *arg, enum top_style style, const char *text), void *arg);

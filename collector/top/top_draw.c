@@ -23,11 +23,6 @@ static const struct {
 #undef COLUMN
 };
 
-const char *top_column_title(enum top_column column)
-{
-	return columns[column].title;
-}
-
 /* Sorting */
 
 static enum top_column sort_by;

@@ -107,8 +107,6 @@ struct http_conn *http_conn_of(struct MHD_Connection *connection);
 void http_conn_state(struct http_conn *conn, enum conn_state state);
 /* The client has read some bytes. */
 void http_conn_moved(struct http_conn *conn, size_t bytes);
-/* Closes it at once; the client sees a reset. Its memory is free on return. */
-void http_conn_close(struct http_conn *conn);
 /* Only the socket: the client sees it at once. */
 void http_conn_reset(struct http_conn *conn);
 /* Every HTTP_SWEEP_MS: closes connections beyond a deadline. */

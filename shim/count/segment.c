@@ -90,7 +90,8 @@ static uint64_t clocks_take(struct boundary *b)
 	return turn;
 }
 
-void boundary_take(struct crema_thread *t, struct boundary *b)
+/* Of the calling thread, whose block is t: nothing is held (runqueue.h) afterwards. */
+static void boundary_take(struct crema_thread *t, struct boundary *b)
 {
 	uint64_t turn;
 	int times = 0;
@@ -199,7 +200,8 @@ void segment_last(struct crema_thread *t, struct boundary *b)
 	next_segment(t, OWNER_NONE, 0, 1, b);
 }
 
-void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
+/* Ends the current segment and begins one for `owner`. */
+static void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool)
 {
 	switch_to(t, owner, is_pool, 1);
 }

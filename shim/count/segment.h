@@ -19,10 +19,6 @@ struct boundary {
 	int64_t runqueue_ns;
 };
 
-/* Of the calling thread, whose block is t: nothing is held (runqueue.h) afterwards. */
-void boundary_take(struct crema_thread *t, struct boundary *b);
-/* Ends the current segment and begins one for `owner`. */
-void segment_switch(struct crema_thread *t, uint32_t owner, uint32_t is_pool);
 /* Ends the thread's last segment: *b gets its clocks then, except the run queue if the thread
  * worked for no task. */
 void segment_last(struct crema_thread *t, struct boundary *b);

@@ -61,9 +61,6 @@ void client_watch(void);
 /* py_arm.c: turns this process into a measured one (start/arm.h). GIL held. */
 int py_arm(const char *usual, int say);
 
-/* py_worker.c: a Worker object starts in this process. */
-void worker_starts(PyObject *worker);
-
 /* py_probe.c: the worker probe's functions (probe.py), once there is a worker; what it writes. */
 void probe_set(PyObject *functions);
 PyObject *probe_call(const char *name, PyObject *const *args, size_t n);

@@ -204,7 +204,8 @@ out:
 	return r ? 0 : -EINVAL;
 }
 
-void worker_starts(PyObject *worker)
+/* A Worker object starts in this process. */
+static void worker_starts(PyObject *worker)
 {
 	static int made;
 	PyObject *r;
