@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "shim/count/cut_text.h"
 #include "shim/count/point.h"
 #include "shim/count/section_row.h"
 #include "shim/count/segment.h"
@@ -93,8 +94,7 @@ static int put_path(struct section_open *s, const struct section_open *outer, co
 {
 	size_t n = outer ? outer->path_bytes : 0;
 
-	if (bytes > SECTION_NAME_BYTES)
-		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	bytes = cut_text(name, bytes, SECTION_NAME_BYTES);
 	if (n)
 		memcpy(s->path, outer->path, n);
 	if (n)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "shim/count/cut_text.h"
 #include "shim/count/row_write.h"
 #include "shim/count/section.h"
 #include "shim/count/section_task.h"
@@ -15,13 +16,6 @@ enum {
 	LAST = CREMA_SHM_SECTIONS - 1,
 	LOOKS = 32, /* for a row with a dataset: a full table must not make sections slow */
 };
-
-size_t section_cut_text(const char *text, size_t most)
-{
-	while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80)
-		most--;
-	return most;
-}
 
 static int same_path(uint32_t id, const char *path, uint32_t bytes)
 {
@@ -285,8 +279,7 @@ static uint32_t single_path(char *path, const char *name, size_t bytes)
 {
 	size_t n = 0;
 
-	if (bytes > SECTION_NAME_BYTES)
-		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	bytes = cut_text(name, bytes, SECTION_NAME_BYTES);
 	for (size_t i = 0; i < bytes; i++) {
 		if (name[i] == '/' || name[i] == '\\')
 			path[n++] = '\\';
@@ -327,9 +320,7 @@ void section_found_memory(const struct crema_task *task, const char *name, size_
 void section_found_value(const struct crema_task *task, const char *name, size_t bytes,
 			 uint32_t flags, double value)
 {
-	uint32_t n =
-		(uint32_t)(bytes > SECTION_NAME_BYTES ? section_cut_text(name, SECTION_NAME_BYTES)
-						      : bytes);
+	uint32_t n = (uint32_t)cut_text(name, bytes, SECTION_NAME_BYTES);
 	struct crema_gauge *g = n ? gauge_row(task, name, n, flags | CREMA_SECTION_FOUND) : NULL;
 
 	if (g)
@@ -346,8 +337,7 @@ void section_value(const char *name, size_t bytes, double value)
 		crema_shm->unmeasured.outside++;
 		return;
 	}
-	if (bytes > SECTION_NAME_BYTES)
-		bytes = section_cut_text(name, SECTION_NAME_BYTES);
+	bytes = cut_text(name, bytes, SECTION_NAME_BYTES);
 	if (!bytes || value - value != 0) {
 		crema_shm->unmeasured.values++;
 		return;

@@ -39,7 +39,4 @@ void gauge_begun(struct crema_gauge *g);
 void gauge_memory(struct crema_gauge *g, double begin, double end, double peak);
 void gauge_value(struct crema_gauge *g, int stat, double value);
 
-/* How many bytes of a text longer than `most` to keep without cutting a character. */
-size_t section_cut_text(const char *text, size_t most);
-
 #endif

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "shim/count/cut_text.h"
 #include "shim/count/task.h"
 #include "shim/python/patch.h"
 
@@ -50,12 +51,8 @@ static int is_a(PyObject *o, PyObject *class)
 static void append(struct line *l, const char *text, size_t n)
 {
 	const char *end = memchr(text, '\n', n);
-	size_t room = sizeof(l->text) - l->n, keep;
+	size_t keep = cut_text(text, end ? (size_t)(end - text) : n, sizeof(l->text) - l->n);
 
-	n = end ? (size_t)(end - text) : n;
-	keep = n < room ? n : room;
-	while (keep < n && keep > 0 && ((unsigned char)text[keep] & 0xc0) == 0x80)
-		keep--;
 	memcpy(l->text + l->n, text, keep);
 	l->n += keep;
 }

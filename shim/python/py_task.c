@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "shim/python/patch.h"
+#include "shim/count/cut_text.h"
 #include "shim/count/runqueue.h"
 #include "shim/count/section.h"
 #include "shim/python/notify.h"
@@ -49,10 +50,8 @@ static int names_make(void)
 
 void task_key(struct crema_task *t, const char *text, size_t n)
 {
-	size_t keep = n < sizeof(t->key) ? n : sizeof(t->key) - 1;
+	size_t keep = cut_text(text, n, sizeof(t->key) - 1);
 
-	while (keep < n && keep > 0 && ((unsigned char)text[keep] & 0xc0) == 0x80)
-		keep--; /* do not cut inside a character */
 	memcpy(t->key, text, keep);
 	t->key[keep] = 0;
 	t->key_bytes = (uint32_t)n;
