@@ -5,19 +5,6 @@
 #include "common/task_slots.h"
 #include "common/walk.h"
 
-/* n: 1, 2, 4 or 8 */
-static inline uint64_t big_endian(const uint8_t *p, size_t n)
-{
-	uint64_t v = 0;
-
-	for (; n >= 4; p += 4, n -= 4)
-		v = v << 32 | (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
-		    p[3];
-	for (; n; p++, n--)
-		v = v << 8 | *p;
-	return v;
-}
-
 /* Bytes of the value at p; 0: a container, no value, or cut. */
 static inline size_t plain_size(const uint8_t *p, size_t n)
 {
@@ -36,7 +23,7 @@ static inline bool is_unsigned(uint8_t t)
 
 static inline uint64_t unsigned_at(const uint8_t *p, size_t size)
 {
-	return size == 1 ? *p : big_endian(p + 1, size - 1);
+	return size == 1 ? *p : walk_big_endian(p + 1, size - 1);
 }
 
 /* What msgpack-c makes of a plain value; types that no field has are nil. */
@@ -83,13 +70,16 @@ static void take(struct task_record *r, const struct task_slot *s, const uint8_t
 		task_slot_set(r, s);
 }
 
-/* The head of an array of at least two; 0 if it is not one. */
+/* The head of an array of 2 to 65,535; 0 if it is not one. */
 static size_t array_head(const uint8_t *p, size_t n, uint32_t *items)
 {
-	size_t head = n && (*p & 0xf0u) == 0x90 ? 1 : n > 2 && *p == 0xdc ? 3 : 0;
+	struct walk_item item;
 
-	*items = head == 1 ? *p & 15u : head ? (uint32_t)big_endian(p + 1, 2) : 0;
-	return *items >= 2 ? head : 0;
+	if (!walk_item(p, n, &item) || item.kind != WALK_ARRAY || item.number < 2 ||
+	    item.number > UINT16_MAX)
+		return 0;
+	*items = (uint32_t)item.number;
+	return item.bytes;
 }
 
 size_t task_read(struct task_record *r, const struct task_map *map, const void *p, size_t n)

@@ -28,15 +28,6 @@ static const uint8_t width[32] = {
 	[0x1e] = 2, [0x1f] = 4,		    /* map */
 };
 
-static uint64_t big_endian(const uint8_t *p, size_t n)
-{
-	uint64_t v = 0;
-
-	while (n--)
-		v = v << 8 | *p++;
-	return v;
-}
-
 static bool container(struct walk_item *item, bool map, size_t head, uint64_t count)
 {
 	*item = (struct walk_item){map ? WALK_MAP : WALK_ARRAY, head, map ? 2 * count : count};
@@ -60,7 +51,7 @@ static bool plain(const uint8_t *p, size_t n, struct walk_item *item)
 		item->number = size - 1;
 	} else if (c >= 0xcc && c <= 0xcf) {
 		item->kind = WALK_NUMBER;
-		item->number = big_endian(p + 1, size - 1);
+		item->number = walk_big_endian(p + 1, size - 1);
 	}
 	return true;
 }
@@ -81,7 +72,7 @@ bool walk_item(const uint8_t *p, size_t n, struct walk_item *item)
 	head = 1u + width[c - 0xc0];
 	if (head == 1 || head > n)
 		return false;
-	length = big_endian(p + 1, head - 1);
+	length = walk_big_endian(p + 1, head - 1);
 	if (c >= 0xdc)
 		return container(item, c >= 0xde, head, length);
 	length += c >= 0xc7 && c <= 0xc9; /* an ext's type */

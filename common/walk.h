@@ -3,7 +3,8 @@
  * walk.h - steps over msgpack values in hostile bytes without building them.
  *
  * Pure functions: no allocation, no recursion, one pass, no read beyond n. Only this file
- * interprets msgpack bytes that are not checked yet; msgpack-c sees them afterwards (pack.h).
+ * interprets msgpack bytes that are not checked yet; msgpack-c (pack.h) and, for tasks' records,
+ * task_read.c see them afterwards.
  */
 #ifndef CREMA_COMMON_WALK_H
 #define CREMA_COMMON_WALK_H
@@ -49,6 +50,19 @@ static inline bool walk_is_plain(const uint8_t *p)
 	other = word ^ WALK_EACH(0xc0);			     /* nil: 0 */
 	other = (other & WALK_EACH(0x7f)) + WALK_EACH(0x7f); /* it has no 0x80 where word has one */
 	return !(word & other & WALK_EACH(0x80));
+}
+
+/* n: 1, 2, 4 or 8 */
+static inline uint64_t walk_big_endian(const uint8_t *p, size_t n)
+{
+	uint64_t v = 0;
+
+	for (; n >= 4; p += 4, n -= 4)
+		v = v << 32 | (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
+		    p[3];
+	for (; n; p++, n--)
+		v = v << 8 | *p;
+	return v;
 }
 
 /* The value at p; false: it is cut off, or there is none. */
