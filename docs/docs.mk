@@ -31,7 +31,8 @@ completion: $(COMPLETIONS) ## completion for bash, zsh and fish
 man: $(BUILD)/man/crema.1 ## the man pages
 
 $(DOCS:%=docs/%.md): docs/%.md: $(BUILD)/docs/gen_%
-	$< > $@.new && mv $@.new $@
+	$(call say,GEN)
+	$(Q)$< > $@.new && mv $@.new $@
 
 docs: $(DOCS:%=docs/%.md) ## documents made from the tables
 
