@@ -162,7 +162,7 @@ void rows_files(struct rows *r, bool last)
 }
 
 static const bool codec_timed[CREMA_CODEC_NUMBERS] = {
-#define CODEC_NUMBER(name, cell, unit, merge, timed, help) timed,
+#define CODEC_NUMBER(name, cell, title, unit, merge, timed, help) timed,
 #include "rows.def"
 };
 

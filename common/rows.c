@@ -15,28 +15,28 @@ const uint8_t row_file_seen[CREMA_FILE_NUMBERS] = {
 };
 
 const struct row_number row_codec[CREMA_CODEC_NUMBERS] = {
-#define CODEC_NUMBER(name, cell, unit, merge, timed, help) {#name, ROW_##merge},
+#define CODEC_NUMBER(name, cell, title, unit, merge, timed, help) {#name, ROW_##merge},
 #include "rows.def"
 };
 
 const struct row_number row_server[CREMA_SERVER_NUMBERS] = {
-#define SERVER_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
+#define SERVER_NUMBER(name, cell, title, unit, merge, help) {#name, ROW_##merge},
 #include "rows.def"
 };
 
 const struct row_number row_section[CREMA_SECTION_NUMBERS] = {
-#define SECTION_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
+#define SECTION_NUMBER(name, cell, title, unit, merge, help) {#name, ROW_##merge},
 #include "rows.def"
 };
 
 const struct row_number row_column[CREMA_COLUMN_NUMBERS] = {
-#define COLUMN_NUMBER(name, cell, unit, merge, help) {#name, ROW_##merge},
+#define COLUMN_NUMBER(name, cell, title, unit, merge, help) {#name, ROW_##merge},
 #include "rows.def"
 };
 
 const struct row_column_from row_column_from[CREMA_COLUMN_NUMBERS] = {
-#define COLUMN_TIME(name, cell, id, help) [CREMA_COLUMN_N_##name] = {ROW_TIME, CREMA_T_##id},
-#define COLUMN_COUNT(name, cell, unit, id, help)                                                   \
+#define COLUMN_TIME(name, cell, title, id, help) [CREMA_COLUMN_N_##name] = {ROW_TIME, CREMA_T_##id},
+#define COLUMN_COUNT(name, cell, title, unit, id, help)                                            \
 	[CREMA_COLUMN_N_##name] = {ROW_COUNT, CREMA_C_##id},
 #include "rows.def"
 };
@@ -46,7 +46,7 @@ const struct row_column_from row_column_from[CREMA_COLUMN_NUMBERS] = {
 #define UNIT_ns true
 
 const struct row_cell row_section_cells[CREMA_SECTION_NUMBERS] = {
-#define SECTION_NUMBER(name, cell, unit, merge, help) {cell, UNIT_##unit},
+#define SECTION_NUMBER(name, cell, title, unit, merge, help) {cell, UNIT_##unit},
 #include "rows.def"
 };
 

@@ -72,23 +72,23 @@ static const struct line file[] = {
 };
 static const struct line codec[] = {
 #define CODEC_TEXT(name, help) {#name, "text", help},
-#define CODEC_NUMBER(name, cell, unit, merge, timed, help) {#name, #unit ", " #merge, help},
+#define CODEC_NUMBER(name, cell, title, unit, merge, timed, help) {#name, #unit ", " #merge, help},
 #include "rows.def"
 };
 static const struct line server[] = {
 #define SERVER_TEXT(name, help) {#name, "text", help},
-#define SERVER_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
+#define SERVER_NUMBER(name, cell, title, unit, merge, help) {#name, #unit ", " #merge, help},
 #define SERVER_LIST(name, help) {#name, "list", help},
 #include "rows.def"
 };
 static const struct line section[] = {
 #define SECTION_FIELD(name, help) {#name, "", help},
-#define SECTION_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
+#define SECTION_NUMBER(name, cell, title, unit, merge, help) {#name, #unit ", " #merge, help},
 #include "rows.def"
 };
 static const struct line column[] = {
 #define COLUMN_FIELD(name, help) {#name, "", help},
-#define COLUMN_NUMBER(name, cell, unit, merge, help) {#name, #unit ", " #merge, help},
+#define COLUMN_NUMBER(name, cell, title, unit, merge, help) {#name, #unit ", " #merge, help},
 #include "rows.def"
 };
 static const struct line gauge[] = {

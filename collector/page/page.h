@@ -55,6 +55,8 @@ int page_earliest_first(const void *a, const void *b);
  * them. 0 or -ENOMEM. Linear in n. */
 int page_slowest(const struct attempt **v, size_t n, size_t most);
 uint64_t page_task_ns(const struct attempt *a);
+/* One of a table's "columns": its head, and how the script formats it; without a title, nothing. */
+void page_column(struct json *j, const char *name, const char *title, const char *way);
 /* Cut in the middle to PAGE_NAME_BYTES; NULL becomes null. */
 void page_name(struct json *j, const char *name, const char *text);
 /* Microseconds since the run's start, or of a duration; null if not finite. */

@@ -183,6 +183,18 @@ static void put_findings(const struct report *r, struct json *j)
 	emit_end(j);
 }
 
+/* How the page formats a number of contract/rows.def, by its unit. */
+#define WAY_calls "count"
+#define WAY_bytes "bytes"
+#define WAY_ns "seconds"
+
+/* CELLs of cells_*.def */
+#define CELL(name, type, value) put_##type(j, #name, value);
+#define put_TEXT(j, name, value) page_name(j, name, value.v.s)
+#define put_UINT emit_value
+#define put_REAL emit_value
+#define put_BOOL emit_value
+
 static void put_codecs(const struct report *r, struct json *j)
 {
 	const struct codec_sum *c;
@@ -190,17 +202,15 @@ static void put_codecs(const struct report *r, struct json *j)
 
 	emit_object(j, "codecs");
 	emit_value(j, "total", value_uint(r->codecs.n));
+	emit_array(j, "columns");
+#define CODEC_NUMBER(name, cell, title, unit, ...) page_column(j, #cell, title, WAY_##unit);
+#include "rows.def"
+	emit_end(j);
 	emit_array(j, "rows");
 	for (i = 0; i < r->codecs.n && i < PAGE_ROWS; i++) {
 		c = &r->codecs.v[i];
 		emit_object(j, NULL);
-#define CELL(name, type, value) put_##type(j, #name, value);
-#define put_TEXT(j, name, value) page_name(j, name, value.v.s)
-#define put_UINT emit_value
-#define put_REAL emit_value
-#define put_BOOL emit_value
 #include "collector/report/cells_codec.def"
-#undef CELL
 		emit_end(j);
 	}
 	emit_end(j);
@@ -209,23 +219,22 @@ static void put_codecs(const struct report *r, struct json *j)
 
 static void put_servers(const struct report *r, struct json *j)
 {
-	const struct server_sum *v;
+	const struct server_sum *s;
 	size_t i;
 
 	emit_object(j, "servers");
 	emit_value(j, "total", value_uint(r->servers.n));
+	emit_array(j, "columns");
+#define SERVER_NUMBER(name, cell, title, unit, ...) page_column(j, #cell, title, WAY_##unit);
+#include "rows.def"
+	emit_end(j);
 	emit_array(j, "rows");
 	for (i = 0; i < r->servers.n && i < PAGE_ROWS; i++) {
-		v = &r->servers.v[i];
+		s = &r->servers.v[i];
 		emit_object(j, NULL);
-		page_name(j, "server", v->server);
-		page_name(j, "scheme", v->scheme);
-		emit_value(j, "requests", v->requests);
-		emit_value(j, "failed", v->failed);
-		emit_value(j, "read_bytes", v->read_bytes);
-		emit_value(j, "latency_mean_seconds",
-			   value_ratio(value_seconds(v->latency_sum_ns), v->requests, 1));
-		emit_value(j, "latency_max_seconds", value_seconds(v->latency_max_ns));
+#define LIST(name, put)
+#include "collector/report/cells_server.def"
+#undef LIST
 		emit_end(j);
 	}
 	emit_end(j);
@@ -239,14 +248,16 @@ static void put_columns(const struct report *r, struct json *j)
 
 	emit_object(j, "columns");
 	emit_value(j, "total", value_uint(r->columns.v.n));
+	emit_array(j, "columns");
+#define COLUMN_NUMBER(name, cell, title, unit, ...) page_column(j, #cell, title, WAY_##unit);
+#include "rows.def"
+	emit_end(j);
 	emit_array(j, "rows");
 	for (i = 0; i < r->columns.v.n && i < PAGE_COLUMNS; i++) {
 		s = r->columns.v.v[i];
 		emit_object(j, NULL);
-#define CELL(name, type, value) put_##type(j, #name, value);
 #define LIST EMIT_LIST
 #include "collector/report/cells_column.def"
-#undef CELL
 #undef LIST
 		emit_end(j);
 	}
@@ -262,6 +273,10 @@ static void put_sections(const struct run *run, const struct section_list *list,
 
 	emit_object(j, name);
 	emit_value(j, "total", value_uint(list->v.n));
+	emit_array(j, "columns");
+#define SECTION_NUMBER(name, cell, title, unit, ...) page_column(j, cell, title, WAY_##unit);
+#include "rows.def"
+	emit_end(j);
 	emit_array(j, "rows");
 	for (i = 0; i < list->v.n && i < PAGE_ROWS; i++) {
 		s = list->v.v[i];
@@ -271,7 +286,10 @@ static void put_sections(const struct run *run, const struct section_list *list,
 		emit_value(j, "thread", value_text(s->thread));
 		page_name(j, "dataset", s->dataset);
 		emit_value(j, "beyond", value_bool(s->beyond));
-		emit_value(j, "count", s->count);
+		for (k = 0; k < CREMA_SECTION_NUMBERS; k++) {
+			if (*row_section_cells[k].cell)
+				emit_value(j, row_section_cells[k].cell, section_cell(s, k));
+		}
 		emit_value(j, "wall_seconds", section_number(s, 0, false));
 		emit_value(j, "cpu_seconds", section_number(s, 1, false));
 		for (k = 0; section_spread_name(k); k++)

@@ -189,6 +189,11 @@ function drawMemory(box, d) {
     ["limit", (w) => w.limit_bytes, as.bytes], ["peak / limit", (w) => share(w.peak_bytes, w.limit_bytes), as.percent]], m.workers));
 }
 
+/* The columns of contract/rows.def that have a title. */
+function titled(list) {
+  return list.columns.map((c) => [c.title, (r) => r[c.name], as[c.way]]);
+}
+
 /* --- tasks */
 
 function drawStream(box, d) {
@@ -241,9 +246,8 @@ function drawCodecs(box, d) {
   barChart(box, { id: "chart-codecs", label: "CPU of decompression by codec", rows, name,
     segments: (r) => [{ name: "decompression CPU", colour: "bar", value: r.cpu_seconds, text: as.seconds(r.cpu_seconds) }], total: (r) => as.seconds(r.cpu_seconds) });
   box.append(shownOf(c.rows.length, c.total, "codecs") || "");
-  box.append(folded("table-codecs", "Decompression of all attempts", [["codec (library)", name, "name"], ["calls", (r) => r.calls, as.count],
-    ["in", (r) => r.in_bytes, as.bytes], ["out", (r) => r.out_bytes, as.bytes], ["ratio", (r) => r.in_bytes > 0 && known(r.out_bytes) ? r.out_bytes / r.in_bytes : null, as.times],
-    ["CPU", (r) => r.cpu_seconds, as.seconds], ["of all CPU", (r) => share(r.cpu_seconds, cpu), as.percent],
+  box.append(folded("table-codecs", "Decompression of all attempts", [["codec (library)", name, "name"], ...titled(c), ["ratio", (r) => r.in_bytes > 0 && known(r.out_bytes) ? r.out_bytes / r.in_bytes : null, as.times],
+    ["of all CPU", (r) => share(r.cpu_seconds, cpu), as.percent],
     ["speed, out", (r) => (r.cpu_seconds > 0 && known(r.out_bytes) ? r.out_bytes / r.cpu_seconds : null), as.rate],
     ["compressed", (r) => r.compress_in_bytes, as.bytes]], rows));
 }
@@ -292,7 +296,7 @@ function drawDatasets(box, d) {
 
 function drawSections(box, d) {
   const name = (r) => `${r.section ?? "(beyond the table)"}${r.thread === "pool" ? " (pool)" : ""}`;
-  const numbers = [["times", (r) => r.count, as.count], ["wall", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
+  const numbers = [...titled(d.sections), ["wall", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
     ["least", (r) => r.wall_min_seconds, as.seconds], ["median", (r) => r.wall_median_seconds, as.seconds], ["most", (r) => r.wall_max_seconds, as.seconds]];
   const all = d.sections, apart = d.sections_by_dataset;
   box.append(table("table-sections", `${all.rows.length} of ${groups(all.total)} sections, most time first`, [["section", name, "name"], ["tasks", (r) => r.prefix, "name"], ...numbers], all.rows));
@@ -322,18 +326,15 @@ function drawWaits(box, d) {
 }
 
 function drawServers(box, d) {
-  box.append(table("table-servers", `${d.servers.rows.length} of ${groups(d.servers.total)} servers`, [["server", (r) => `${as.text(r.scheme)}://${as.text(r.server)}`, "name"], ["requests", (r) => r.requests, as.count], ["failed", (r) => r.failed, as.count],
-    ["read", (r) => r.read_bytes, as.bytes], ["mean latency", (r) => r.latency_mean_seconds, as.seconds], ["largest", (r) => r.latency_max_seconds, as.seconds]], d.servers.rows));
+  box.append(table("table-servers", `${d.servers.rows.length} of ${groups(d.servers.total)} servers`, [["server", (r) => `${as.text(r.scheme)}://${as.text(r.server)}`, "name"],
+    ...titled(d.servers), ["mean", (r) => (r.requests > 0 && known(r.latency_sum_s) ? r.latency_sum_s / r.requests : null), as.seconds]], d.servers.rows));
 }
 
 const COLUMN_KINDS = { together: "(several at once)", beyond: "(columns beyond the table)", rest: "(outside columns)" };
 
 function drawColumns(box, d) {
   box.append(table("table-columns", `${d.columns.rows.length} of ${groups(d.columns.total)} columns`, [["column", (r) => COLUMN_KINDS[r.kind] || r.column, "name"], ["dataset", (r) => r.dataset || "none", "name"],
-    ["arrays", (r) => r.calls, as.count], ["chunks", (r) => r.tasks, as.count], ["read ahead", (r) => r.preload_tasks, as.count], ["requests", (r) => r.requests, as.count], ["requested", (r) => r.requested_bytes, as.bytes],
-    ["baskets", (r) => r.basket_bytes, as.bytes], ["unpacked", (r) => r.basket_raw_bytes, as.bytes], ["time", (r) => r.wall_seconds, as.seconds], ["CPU", (r) => r.cpu_seconds, as.seconds],
-    ["network", (r) => r.network_wait_seconds, as.seconds], ["storage", (r) => r.storage_wait_seconds, as.seconds],
-    ["asked for at", (r) => [...r.lines.map((line) => line.split("/").pop()), ...(r.more_lines ? ["..."] : [])].join(", ") || "none", "name"]], d.columns.rows));
+    ...titled(d.columns), ["asked for at", (r) => [...r.lines.map((line) => line.split("/").pop()), ...(r.more_lines ? ["..."] : [])].join(", ") || "none", "name"]], d.columns.rows));
 }
 
 /* Known only until a silent worker's last message: a lower bound. */

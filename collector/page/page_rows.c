@@ -64,21 +64,24 @@ static const char *cell_way(const struct file_cell *c)
 /* For the chart of files on servers; the table has no column for it. */
 #define FILE_FROM_SERVER "network_read_bytes"
 
-/* The columns of contract/rows.def that have a title. */
+void page_column(struct json *j, const char *name, const char *title, const char *way)
+{
+	if (!*title)
+		return;
+	emit_object(j, NULL);
+	emit_value(j, "name", value_text(name));
+	emit_value(j, "title", value_text(title));
+	emit_value(j, "way", value_text(way));
+	emit_end(j);
+}
+
 static void put_columns(struct json *j)
 {
 	const struct file_cell *c;
 
 	emit_array(j, "columns");
-	for (c = file_cells; c < file_cells + file_cell_count; c++) {
-		if (!*c->title)
-			continue;
-		emit_object(j, NULL);
-		emit_value(j, "name", value_text(c->name));
-		emit_value(j, "title", value_text(c->title));
-		emit_value(j, "way", value_text(cell_way(c)));
-		emit_end(j);
-	}
+	for (c = file_cells; c < file_cells + file_cell_count; c++)
+		page_column(j, c->name, c->title, cell_way(c));
 	emit_end(j);
 }
 

@@ -203,8 +203,8 @@ static void charge(struct column_visit *v, const struct crema_task *task, const 
 	r->fs_mask |= LOAD(&task->fs_mask);
 	if (LOAD(&task->flags) & CREMA_TASK_POOL_UNSEEN)
 		r->flags |= CREMA_COLUMN_UNSURE;
-#define COLUMN_TIME(name, cell, id, help) r->name += d.own.time[CREMA_T_##id];
-#define COLUMN_COUNT(name, cell, unit, id, help) r->name += d.own.count[CREMA_C_##id];
+#define COLUMN_TIME(name, cell, title, id, help) r->name += d.own.time[CREMA_T_##id];
+#define COLUMN_COUNT(name, cell, title, unit, id, help) r->name += d.own.count[CREMA_C_##id];
 #include "rows.def"
 	row_write_ends(&r->seq);
 }

@@ -194,10 +194,10 @@ def rich(d):
         for k, number in enumerate((123456, 654321))]}
     d["scatter"] = {"total": 1000, "datasets": [[f"set-{i}", 100 + i, None if i == 2 else 10**6 * (i + 2)] for i in range(9)], "points": [
         [1000 * i + 500, 10**6 * (1 + i * 7 % 11) + 1234, i, 400_000 * i] for i in range(9)] + [[None, 5_000_000, 0, 3_000_000], [100, None, 1, 0], [7, 8, 1, None]]}
-    d["codecs"] = {"total": 5, "rows": [
+    d["codecs"].update(total=5, rows=[
         {"codec": "zlib", "library": "lz4.frame._frame", "calls": 1200, "in_bytes": 3_000_000, "out_bytes": 9_000_000, "cpu_seconds": 0.75, "compress_in_bytes": 777},
         {"codec": "lz4", "library": None, "calls": 34, "in_bytes": 20_000, "out_bytes": None, "cpu_seconds": 1.5, "compress_in_bytes": 0},
-        {"codec": "lzma", "library": "x", "calls": 5, "in_bytes": 0, "out_bytes": 8, "cpu_seconds": 0, "compress_in_bytes": None}]}
+        {"codec": "lzma", "library": "x", "calls": 5, "in_bytes": 0, "out_bytes": 8, "cpu_seconds": 0, "compress_in_bytes": None}])
     names = [column["name"] for column in d["files"]["columns"]]
     d["files"].update(total=5000, rows=[{
         **{name: test_reports.number(name, i) for name in names}, "path": f"/data/{'a-very-long-name' * 6 * (i == 1)}{i}.root",
@@ -213,18 +213,18 @@ def rich(d):
     d["blocking"] = {"known": True, "threshold_seconds": 0.025, "total": 1500, "rows": [
         {"frames": ["read", "load", "main"], "wait": "storage", "object": "a.root", "prefix": "work", "calls": 12, "seconds": 3.25, "longest_seconds": 0.75, "line": "an.py:42 load"},
         {"frames": [], "wait": "lock", "object": None, "prefix": None, "calls": 3000, "seconds": 0.5, "longest_seconds": 0.125, "line": None}]}
-    d["servers"] = {"total": 70, "rows": [
-        {"scheme": "root", "server": "a:1094", "requests": 6000, "failed": 7, "read_bytes": 123456, "latency_mean_seconds": 0.125, "latency_max_seconds": 2.5}]}
-    d["columns"] = {"total": 90, "rows": [
+    d["servers"].update(total=70, rows=[
+        {"scheme": "root", "server": "a:1094", "requests": 6000, "failed_requests": 7, "read_bytes": 123456, "latency_sum_s": 750, "latency_max_s": 2.5}])
+    d["columns"].update(total=90, rows=[
         {"kind": kind, "column": column, "dataset": dataset, "calls": 7, "tasks": 5, "preload_tasks": 3, "requests": None if kind == "rest" else 11, "requested_bytes": 1500,
          "basket_bytes": 1400, "basket_raw_bytes": 2800, "wall_seconds": 2.5, "cpu_seconds": 1.5, "network_wait_seconds": 0.5, "storage_wait_seconds": 0.25,
          "lines": ["/home/an.py:42 process", "/home/b/an.py:43 f"] if kind == "column" else [], "more_lines": kind == "column"}
-        for kind, column, dataset in (("column", "Jet_pt", "ttbar"), ("together", None, "ttbar"), ("beyond", None, None), ("rest", None, "ttbar"))]}
+        for kind, column, dataset in (("column", "Jet_pt", "ttbar"), ("together", None, "ttbar"), ("beyond", None, None), ("rest", None, "ttbar"))])
     sections = [{"section": name, "prefix": "work", "thread": thread, "dataset": dataset, "beyond": beyond, "count": 1200 + i, "wall_seconds": 60.5 - i, "cpu_seconds": 9.25 - i,
                  "wall_min_seconds": 0.25 + i / 8, "wall_median_seconds": None if i == 2 else 1.5 + i, "wall_max_seconds": 20.5 + i}
                 for i, (name, thread, dataset, beyond) in enumerate([("jets", "task", "ttbar", False), ("jets", "pool", "wjets", False), (None, "task", None, True)])]
-    d["sections"] = {"total": 1002, "rows": [{**row, "dataset": None, "beyond": False} for row in sections[:2]]}
-    d["sections_by_dataset"] = {"total": 2003, "rows": sections}
+    d["sections"].update(total=1002, rows=[{**row, "dataset": None, "beyond": False} for row in sections[:2]])
+    d["sections_by_dataset"].update(total=2003, rows=sections)
     d["completeness"].update({f"{part}_{what}": test_reports.number(part, what) / (1000 if "cpu" in what else 1) for part in ("tasks", "unattributed", "unseen", "process")
                               for what in ("cpu_seconds", "storage_bytes")}, workers_seen=11, records_refused=22, records_lost=33, records_bad=44, files_read=55,
                              files_torn=66, notes=["one note", "another"], notes_total=9)
@@ -745,9 +745,9 @@ def test_codecs_and_files(page):
     bars(chart, names, [{"decompression CPU": r["cpu_seconds"]} for r in c], seconds)
     assert labels(chart, "rowname") == names and labels(chart, "value") == [seconds(r["cpu_seconds"]) for r in c]
     assert page.rows("#table-codecs") == [
-        [names[0], "34", "20.00 kB", "unknown", "unknown", "1.500 s", percent(1.5, cpu), "unknown", "0 B"],
-        [names[1], "1,200", "3.000 MB", "9.000 MB", "3.00x", "750.0 ms", percent(0.75, cpu), "12.00 MB/s", "777 B"],
-        [names[2], "5", "0 B", "8 B", "unknown", "0 s", "0.0 %", "unknown", "unknown"]]
+        [names[0], "34", "20.00 kB", "unknown", "1.500 s", "unknown", percent(1.5, cpu), "unknown", "0 B"],
+        [names[1], "1,200", "3.000 MB", "9.000 MB", "750.0 ms", "3.00x", percent(0.75, cpu), "12.00 MB/s", "777 B"],
+        [names[2], "5", "0 B", "8 B", "0 s", "unknown", "0.0 %", "unknown", "unknown"]]
     assert page.texts("#panel-codecs .shown") == ["shown 3 of 5 codecs"]
     f, chart = d["files"]["rows"], page.chart("files")
     bars(chart, [r["path"] for r in f[:12]], [{"read (not classified)": r["read_bytes"], "from the network": 5 * 10**7} if i in (2, 3) else
@@ -796,7 +796,7 @@ def test_datasets_and_workers(page):
     assert page.rows("#panel-waits") == [["an.py:42 load", "read", "load < main", "storage", "a.root", "work", "12", "3.250 s", "750.0 ms"],
                                          ["none", "no symbols", "none", "lock", "none", "unknown", "3,000", "500.0 ms", "125.0 ms"]]
     assert page.texts("#panel-waits caption") == ["Waits longer than 25.00 ms by call site: 2 of 1,500 places"]
-    assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "125.0 ms", "2.500 s"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
+    assert page.rows("#panel-servers") == [["root://a:1094", "6,000", "7", "123.5 kB", "2.500 s", "125.0 ms"]] and page.texts("#panel-servers caption") == ["1 of 70 servers"]
     sums = ["1.500 kB", "1.400 kB", "2.800 kB", "2.500 s", "1.500 s", "500.0 ms", "250.0 ms"]
     assert page.rows("#panel-columns") == [[name, dataset, "7", "5", "3", "unknown" if name == "(outside columns)" else "11", *sums, "an.py:42 process, an.py:43 f, ..." if name == "Jet_pt" else "none"]
                                             for name, dataset in (
