@@ -266,13 +266,14 @@ static void put_value(struct sink *s, const struct live_cluster *c, const char *
 }
 
 /* "x_ns" is exported in seconds. */
-static bool counter_name(char *out, size_t size, const char *part, const char *id)
+static bool public_name(char *out, size_t size, const char *before, const char *part,
+			const char *id, const char *behind)
 {
 	size_t n = strlen(id);
 	bool ns = n > 3 && !strcmp(id + n - 3, "_ns");
 
-	snprintf(out, size, "crema_%s%.*s%s_total", part, (int)(ns ? n - 3 : n), id,
-		 ns ? "_seconds" : "");
+	snprintf(out, size, "%s%s%.*s%s%s", before, part, (int)(ns ? n - 3 : n), id,
+		 ns ? "_seconds" : "", behind);
 	return ns;
 }
 
@@ -317,7 +318,7 @@ static void put_amounts(struct sink *s, const struct live_cluster *c)
 
 	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
 		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
-		ns = counter_name(name, sizeof(name), part, row_amounts[i].name);
+		ns = public_name(name, sizeof(name), "crema_", part, row_amounts[i].name, "_total");
 		metric_head(s, name, "counter", row_amounts[i].help);
 		put_value(s, c, name, "", LIVE_AMOUNT + i, ns);
 	}
@@ -329,34 +330,37 @@ static void put_plain(struct sink *s, const struct live_cluster *c)
 	unsigned int i;
 
 	for (i = 0; i < CREMA_TOTALS_NUMBERS; i++) {
-		counter_name(name, sizeof(name), "", row_totals[i].name);
+		snprintf(name, sizeof(name), "crema_%s_total", row_totals[i].name);
 		metric_head(s, name, "counter", row_totals[i].help);
 		put_value(s, c, name, "", LIVE_PLAIN + i, false);
 	}
 }
 
-static void put_one_incomplete(struct sink *s, const struct live_cluster *c, const char *before,
-			       const char *id, const char *behind, unsigned int at)
+static void put_one_incomplete(struct sink *s, const struct live_cluster *c, const char *name,
+			       unsigned int at)
 {
-	sink_printf(s, "crema_workers_incomplete{value=\"%s%s%s\"} %" PRIu64 "\n", before, id,
-		    behind, c->without[at]);
+	sink_printf(s, "crema_workers_incomplete{value=\"%s\"} %" PRIu64 "\n", name,
+		    c->without[at]);
 }
 
 static void put_incomplete(struct sink *s, const struct live_cluster *c)
 {
-	char part[32];
+	char part[32], name[96];
 	unsigned int i;
 
 	metric_head(s, "crema_workers_incomplete", "gauge",
 		    "workers, including ended ones, that could not count this value of tasks: the "
 		    "total lacks it");
-	for (i = 0; i < CREMA_TIMES; i++)
-		put_one_incomplete(s, c, "", row_times[i].id, "_seconds", LIVE_OWN + i);
+	for (i = 0; i < CREMA_TIMES; i++) {
+		snprintf(name, sizeof(name), "%s_seconds", row_times[i].id);
+		put_one_incomplete(s, c, name, LIVE_OWN + i);
+	}
 	for (i = 0; i < CREMA_COUNTS; i++)
-		put_one_incomplete(s, c, "", row_counts[i].id, "", LIVE_TASK + i);
+		put_one_incomplete(s, c, row_counts[i].name, LIVE_TASK + i);
 	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
 		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
-		put_one_incomplete(s, c, part, row_amounts[i].name, "", LIVE_AMOUNT + i);
+		public_name(name, sizeof(name), "", part, row_amounts[i].name, "");
+		put_one_incomplete(s, c, name, LIVE_AMOUNT + i);
 	}
 }
 

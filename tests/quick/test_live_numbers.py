@@ -396,7 +396,7 @@ def of_metrics(site):
     without = {f"{t}_seconds": ("tasks", f"{t}_ns") for t in TIMES}
     without.update({name: ("tasks", name) for name in COUNTS}, **{f"worker_{part}_{name}": (part, name) for part, name in AMOUNTS})
     for name, of in without.items():
-        found[f'crema_workers_incomplete{{value="{name}"}}'] = (of in NOWHERE) * 2 + (of in NOT_EVERYWHERE) + (of != ("tasks", "read_bytes"))
+        found[f'crema_workers_incomplete{{value="{re.sub("_ns$", "_seconds", name)}"}}'] = (of in NOWHERE) * 2 + (of in NOT_EVERYWHERE) + (of != ("tasks", "read_bytes"))
     for row in prefixes():
         name = row["prefix"].replace("\\", "\\\\").replace('"', '\\"')
         found[f'crema_task_wall_seconds_total{{prefix="{name}"}}'] = row["wall_seconds"]
