@@ -119,6 +119,14 @@ static const struct line doing[] = {
 #define DOING_FIELD(name, help) {#name, "", help},
 #include "rows.def"
 };
+static const struct line lines[] = {
+#define LINES_FIELD(name, help) {#name, "", help},
+#include "rows.def"
+};
+static const struct line lines_rows[] = {
+#define LINES_OF_ROW(name, help) {#name, "", help},
+#include "rows.def"
+};
 static const struct line lines_large[] = {
 #define LINES_LARGE(name, kind, cell, shown, help) {#name, #cell, #kind ": " help},
 #include "rows.def"
@@ -169,13 +177,17 @@ int main(void)
 	    TYPED, totals);
 	PUT("SAMPLE", "With the counts of tasks and unattributed work together.", TYPED, sample);
 	PUT("HOST", "", TYPED, host);
+	PUT("LINES",
+	    "A stack's row follows in the next table; also in it are the maps of the two tables "
+	    "after that, "
+	    "and `waits` and `waited_ns` (number and time of long waits, by class, exact), which "
+	    "are absent without long waits.",
+	    TYPED, lines);
+	PUT("Rows of LINES", "", TYPED, lines_rows);
 	PUT("Bytes of LINES",
 	    "Keys of a row's maps `byte_samples`, `bytes` and `byte_variance` (bytes squared), "
 	    "which "
-	    "are absent without samples. Its maps `waits` and `waited_ns` (number and time of long "
-	    "waits, by "
-	    "class, exact) are absent without long waits. `outer_cut`: outermost frames are "
-	    "missing.",
+	    "are absent without samples.",
 	    "| name | column | meaning |\n|---|---|---|", lines_bytes);
 	PUT("LINES, large",
 	    "Keys of a row's map `large`, which is absent if the stack made no large allocation: "
