@@ -105,6 +105,12 @@ static void pack_opened(struct rows *r, uint32_t file, bool last, msgpack_packer
 	}
 }
 
+/* Whether two reads may be of other bytes: it changed after it was read. */
+static bool is_one_file(const struct crema_file *f)
+{
+	return !f->changed || !(f->read_bytes || f->basket_bytes || f->mapped_bytes);
+}
+
 static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bool lists, bool last)
 {
 	static const char *const kinds[] = {"data", "import", "other", "remote"};
@@ -124,7 +130,7 @@ static void send_file(struct rows *r, uint32_t i, const struct crema_file *f, bo
 	for (unsigned int k = 0; k < CREMA_FILE_NUMBERS; k++)
 		pack_kv_maybe(pk, row_file[k].name, !(row_file_seen[k] & ~seen), f->number[k]);
 	pack_opened(r, i, last, pk);
-	extents_pack(&r->extents, i, !f->changed, lists, pk);
+	extents_pack(&r->extents, i, is_one_file(f), lists, pk);
 	outbox_end_map(r->out, class_of(last));
 }
 

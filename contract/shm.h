@@ -223,7 +223,7 @@ struct crema_file {
 	};
 	uint64_t mtime_ns; /* of the last look, as size_bytes */
 	uint32_t was_read; /* 1: by a call; read_calls may still be in a thread */
-	uint32_t changed;  /* 1: read before and after a change: two reads may be of other bytes */
+	uint32_t changed;  /* how often it changed after it was read: reads may be of other bytes */
 };
 /* A line of code. */
 struct crema_line {

@@ -158,8 +158,8 @@ int main(void)
 	    "| name | column | meaning |\n|---|---|---|", counts);
 	PUT("FILE",
 	    "Extents are valid if `extent_bytes` = `read_bytes`, baskets if "
-	    "`basket_extent_bytes` = `basket_bytes`; all are nil if the file changed between its "
-	    "reads.",
+	    "`basket_extent_bytes` = `basket_bytes`; all are nil if the file changed after it was "
+	    "read.",
 	    TYPED, file);
 	PUT("CODEC", "", TYPED, codec);
 	PUT("SERVER", "", TYPED, server);

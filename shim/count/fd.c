@@ -241,12 +241,13 @@ struct fd_info fd_lookup(int fd)
 				same = 0;
 			}
 		} else if (unlikely(f->span != span)) {
-			struct file_look found = {.dev = f->dev,
-						  .ino = f->ino,
-						  .mtime_ns = f->mtime_ns,
-						  .size_bytes = f->size_bytes};
+			struct file_look found;
+			struct stat st;
+			int seen = SYS2(SYS_fstat, fd, &st) >= 0;
 
-			info.row = file_row(f->path, span, &info, &found);
+			if (seen)
+				found = look_of(&st);
+			info.row = file_row(f->path, span, &info, seen ? &found : NULL);
 			if (info.opened)
 				set_opened(&info, &crema_shm->opened[info.opened - 1].line);
 			same = 0;

@@ -19,22 +19,23 @@ struct wanted {
 static void keep_look(struct crema_file *f, const struct file_look *look)
 {
 	STORE(&f->dev, look->dev);
-	STORE(&f->ino, look->ino);
 	STORE(&f->mtime_ns, look->mtime_ns);
 	STORE(&f->size_bytes, look->size_bytes);
+	STORE(&f->ino, look->ino); /* last: it stands for all */
 }
 
 /* A path may be used again, for the next input that is copied there. By size and time of change: a
  * copy may keep the inode, and some file systems give an unchanged file another one. */
 static void look_again(struct crema_file *f, const struct file_look *look)
 {
-	uint64_t known = LOAD(&f->mtime_ns); /* 0: this is the first look */
+	int known = LOAD(&f->ino) != 0; /* 0: this is the first look */
 	int was_read = LOAD(&f->was_read) || LOAD(&f->mapped_bytes) || LOAD(&f->basket_bytes);
 
-	if (likely(known == look->mtime_ns && LOAD(&f->size_bytes) == look->size_bytes))
+	if (likely(known && LOAD(&f->mtime_ns) == look->mtime_ns &&
+		   LOAD(&f->size_bytes) == look->size_bytes))
 		return;
 	if (known && was_read)
-		STORE(&f->changed, 1);
+		ADD(&f->changed, 1);
 	keep_look(f, look);
 }
 

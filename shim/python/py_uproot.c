@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fnv.h"
 #include "shim/count/extent.h"
 #include "shim/count/fd.h"
 #include "shim/count/task.h"
@@ -117,15 +118,31 @@ static uint64_t basket_key(uint32_t row, uint64_t at)
 	return UINT64_C(1) << 63 | (uint64_t)row << 48 | at;
 }
 
-static int has_row(uint32_t row)
+/*
+ * As first_use(). A place that the task used before its file changed may have other bytes now, as
+ * when the next input is copied to the same name: then it is unknown (-1) whether it is used again.
+ * So places of a changed file have a second key. It is hashed: of a million places, two have the
+ * same one once in 10^7 tasks.
+ */
+static int first_use_of(uint64_t task, uint32_t owner, uint32_t row, uint64_t key)
 {
-	return row && row < CREMA_SHM_FILES;
+	uint32_t changed;
+	int first, first_since;
+
+	if (!row || row >= CREMA_SHM_FILES)
+		return -1;
+	changed = LOAD(&crema_shm->file[row - 1].changed);
+	first = first_use(task, owner, key);
+	if (likely(!changed) || first < 0)
+		return first;
+	first_since = first_use(task, owner, crema_hash_more(key, &changed, sizeof(changed)));
+	return first ? first : first_since ? -1 : 0;
 }
 
 static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t cluster)
 {
-	int known = has_row(row) && cluster < UINT32_MAX;
-	int first = known ? first_use(task, owner, cluster_key(row, cluster)) : -1;
+	int first = cluster < UINT32_MAX ? first_use_of(task, owner, row, cluster_key(row, cluster))
+					 : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(clusters_used));
@@ -136,8 +153,9 @@ static void count_cluster(uint64_t task, uint32_t owner, uint32_t row, uint64_t 
 static void count_repeated(uint64_t task, uint32_t owner, uint32_t row,
 			   const struct uproot_piece *p)
 {
-	int known = has_row(row) && p->at < UINT64_C(1) << 48;
-	int first = known ? first_use(task, owner, basket_key(row, p->at)) : -1;
+	int first = p->at < UINT64_C(1) << 48
+			    ? first_use_of(task, owner, row, basket_key(row, p->at))
+			    : -1;
 
 	if (first < 0)
 		task_counts_hidden(task, CREMA_COUNT_BIT(repeated_basket_bytes));

@@ -305,6 +305,14 @@ def test_baskets_and_the_bytes_of_their_file(run):
     assert (outside["write_calls"], outside["write_bytes"]) == (1, 20_000)
 
 
+def test_places_of_inputs_that_are_copied_to_one_name(run):
+    """A place that the task used in an earlier input may have other bytes: whether it is used again is unknown then, and only then."""
+    found = {key.removeprefix("staged-"): (task["repeated_basket_bytes"], task["clusters_used"]) for key, task in run["tasks"].items() if key.startswith("staged-")}
+    assert found == {"first": (501, 2), "next": (501, 1), "both": (None, None), "apart": (501, 3), **{f"one-{i}": (501, 1) for i in range(20)}}
+    row = [r for r in run["found"]["file"] if (r["path"] or "").endswith(".staged")][-1]
+    assert (row["unique_bytes"], row["unique_basket_bytes"], row["ranges"]) == (None, None, None)
+
+
 def test_sizes_of_files_on_servers(run):
     """From the file's header as uproot read it; unknown without it, or if the value is not a size."""
     rows = {r["path"]: r for r in run["found"]["file"] if "example.org" in (r["path"] or "")}
@@ -457,7 +465,7 @@ def test_totals(run):
             # for the task with HTTP/2 its own connection's bytes are in the totals only; its server is in the task as well
             own = {"network_write_bytes": 1000 + 3000 + 3000, "network_read_bytes": 3000 + 1000 + 1000}.get(name, 0)
             assert last["tasks"][name] == own + sum(t[name] or 0 for t in tasks), name
-    assert last["tasks"]["cpu_ns"] and last["tasks"]["read_bytes"] == 10_000
+    assert last["tasks"]["cpu_ns"] and last["tasks"]["read_bytes"] == 12_600  # and 100 of each staged input
     assert last["unmeasured"] == {"outside": 0, "refused": 0, "values": 1, "columns": 0}
     assert told["end"]["boot"] <= last["snapshot_boot_ns"] <= run["window"][1]  # taken at the exit
     children = round(told["children"] * 1e9)

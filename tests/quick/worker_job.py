@@ -294,6 +294,10 @@ def measured():
     told["measured"] = [before, clocks()]
 
 
+STAGED = {"first": [(1000, [300, 400, 300])], "next": [(2000, [300, 300])], "both": [(3000, [300]), (4000, [300])],
+          "apart": [(5000, [300]), (6000, [400, 500, 400])], **{f"one-{i}": [(7000 + i, [300, 300])] for i in range(20)}}
+
+
 def baskets(path):
     with open(path, "rb", 0) as file:
         file.read(10_000)
@@ -333,6 +337,23 @@ def cluster_without_number(path):
     tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
     tuple_._file = Space(file_path=path)
     tuple_.read_page(None, "none", Space(num_bytes=1, offset=1), 1)
+
+
+def staged(path, *inputs):
+    """Copies inputs to one name, as scratch space has it, and uses places of each: (size, [places of baskets])."""
+    basket = uproot.models.TBasket.Model_TBasket()
+    tuple_ = uproot.models.RNTuple.Model_ROOT_3a3a_RNTuple()
+    basket._members, basket._file = {"fNbytes": 500, "fKeylen": 70, "fObjlen": 900}, Space(file_path=path)
+    tuple_._file = basket._file
+    for size, places in inputs:
+        with open(path, "wb", 0) as file:
+            file.write(bytes(size))
+        with open(path, "rb", 0) as file:
+            file.read(100)
+        for place in places:
+            basket._cursor = Space(index=place)
+            basket.read_members(None, None, {})
+            tuple_.read_page(None, place, Space(num_bytes=1, offset=10**6 + place), 1)
 
 
 class Stubborn(threading.Thread):
@@ -506,6 +527,8 @@ def run_all(worker, directory):
     worker.run("basket-far-behind", basket_far_behind, data, span="clusters")
     worker.run("clusters", clusters, data, span="clusters")
     worker.run("cluster-unknown", cluster_without_number, data, span="clusters")
+    for name, inputs in STAGED.items():
+        worker.run(f"staged-{name}", staged, data + ".staged", *inputs, span="staged")
     worker.run("threads", threads)
     worker.run("contend", contend)
     worker.run("remote", remote, data, span="remote")

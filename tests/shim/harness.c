@@ -86,11 +86,11 @@ void harness_spin(uint64_t ns)
 
 const char *harness_file(const char *name, size_t bytes)
 {
-	static char path[16][512];
+	static char path[32][512];
 	static int at;
 	const char *dir = getenv("CREMA_TEST_TMP");
 	char block[65536];
-	char *p = path[at++ % 16];
+	char *p = path[at++ % (sizeof(path) / sizeof(*path))];
 	int fd;
 
 	snprintf(p, sizeof(path[0]), "%s/crema-%d-%s", dir ? dir : ".", (int)getpid(), name);

@@ -197,6 +197,55 @@ static void what_is_written_before_it_is_read_has_not_changed(void **state)
 	unlink(name);
 }
 
+/* As some copies and file systems leave it. */
+static void a_file_of_no_time_is_known_by_its_size(void **state)
+{
+	const struct timespec at = {0};
+	const char *name = harness_file("epoch", 5000);
+	struct harness_task h = harness_begin();
+
+	(void)state;
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(truncate(name, 6000), 0);
+	assert_int_equal(changed_after_reading(name, &at), 1);
+	harness_end(&h);
+	harness_free(&h);
+	unlink(name);
+}
+
+/* It grows between two spans; in the second, descriptors opened before and after that read it. */
+static void a_kept_descriptor_sees_the_file_as_it_is(void **state)
+{
+	const char *name = harness_file("kept", 100);
+	struct timespec at = {.tv_sec = 1700000000};
+	struct harness_task h = harness_begin();
+	int kept = open(name, O_RDONLY);
+	char c;
+
+	(void)state;
+	assert_int_equal(read(kept, &c, 1), 1);
+	harness_end(&h);
+	harness_free(&h);
+	assert_int_equal(truncate(name, 200), 0);
+	h = harness_begin();
+	task_slot(h.owner)->span = arena_id("later", 5);
+	assert_int_equal(changed_after_reading(name, &at), 0);
+	assert_int_equal(read(kept, &c, 1), 1);
+	for (unsigned i = 0; i < CREMA_SHM_FILES; i++) {
+		const struct crema_file *f = &crema_shm->file[i];
+
+		if (f->path != row_of(name)->path || f->span != task_slot(h.owner)->span)
+			continue;
+		assert_int_equal(f->size_bytes, 200);
+		assert_int_equal(f->changed, 0);
+	}
+	close(kept);
+	harness_end(&h);
+	harness_free(&h);
+	unlink(name);
+}
+
 /* Closed as a range, known to the shim or not; later files with these numbers are other ones. */
 static void ranges_that_are_closed_are_forgotten(void **state)
 {
@@ -552,6 +601,8 @@ int main(void)
 		cmocka_unit_test(a_path_used_again_means_another_file),
 		cmocka_unit_test(a_larger_copy_in_place_is_another_file),
 		cmocka_unit_test(what_is_written_before_it_is_read_has_not_changed),
+		cmocka_unit_test(a_file_of_no_time_is_known_by_its_size),
+		cmocka_unit_test(a_kept_descriptor_sees_the_file_as_it_is),
 		cmocka_unit_test(ranges_that_are_closed_are_forgotten),
 		cmocka_unit_test(pipes_and_sockets_are_no_files),
 		cmocka_unit_test(errno_is_the_real_calls),

@@ -251,6 +251,10 @@ static void test_extents(void **state)
 	assert_nil(m, "unique_bytes");
 	assert_nil(m, "unique_basket_bytes");
 	assert_nil(m, "ranges");
+	/* as a journal of SQLite, which reads 0 bytes of it: no read can be of other bytes */
+	shm->file[6].read_bytes = shm->file[6].basket_bytes = shm->file[6].mapped_bytes = 0;
+	assert_int_equal(sent(s, rows_files, false, CREMA_MSG_FILE), 1);
+	assert_number(message(s->f, CREMA_MSG_FILE, 0), "unique_bytes", 210);
 }
 
 /* Extents that threads still held when the worker died, and the rest of the ring. */
