@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/procfs.h"
 #include "fnv.h"
 
 #define MODULES_MAX 4096
@@ -151,27 +152,19 @@ static void take_line(struct modules *m, int pid, const char *line)
 
 int modules_read(struct modules *m, int pid)
 {
-	char path[32], *line = NULL;
-	size_t cap = 0, before = m->maps;
-	ssize_t n;
-	FILE *f;
+	struct buf maps = BUF_INIT;
+	char *text, *line;
+	size_t before = m->maps;
+	int rc = procfs_slurp_all(&maps, "/proc/%d/maps", pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	m->maps = 0;
-	while ((n = getline(&line, &cap, f)) > 0) {
-		if (line[n - 1] == '\n')
-			line[n - 1] = '\0';
+	m->maps = rc ? before : 0;
+	for (text = rc ? NULL : (char *)maps.data; (line = strsep(&text, "\n"));)
 		take_line(m, pid, line);
-	}
 	/* For a process that has ended maps is empty, and nothing has been overwritten. */
 	if (!m->maps)
 		m->maps = before;
-	free(line);
-	fclose(f);
-	return 0;
+	buf_release(&maps);
+	return rc;
 }
 
 void modules_release(struct modules *m)

@@ -126,12 +126,13 @@ static bool is_hardware(const char *interface)
  */
 static void read_net(struct reading *v)
 {
-	char line[512], name[64];
+	struct buf file = BUF_INIT;
+	char *text, *line, name[64];
 	uint64_t r, w, in[2] = {0}, out[2] = {0};
 	bool any = false, hardware;
-	FILE *f = fopen("/proc/net/dev", "re");
+	int rc = procfs_slurp_all(&file, "/proc/net/dev");
 
-	while (f && fgets(line, sizeof(line), f)) {
+	for (text = rc ? NULL : (char *)file.data; (line = strsep(&text, "\n"));) {
 		const char *colon = strchr(line, ':');
 
 		if (!colon || sscanf(line, " %63[^:]", name) != 1 || !strcmp(name, "lo") ||
@@ -143,10 +144,9 @@ static void read_net(struct reading *v)
 		in[hardware] += r;
 		out[hardware] += w;
 	}
-	v[CREMA_HOST_N_net_read_bytes] = reading_uint(f != NULL, in[any]);
-	v[CREMA_HOST_N_net_write_bytes] = reading_uint(f != NULL, out[any]);
-	if (f)
-		fclose(f);
+	v[CREMA_HOST_N_net_read_bytes] = reading_uint(!rc, in[any]);
+	v[CREMA_HOST_N_net_write_bytes] = reading_uint(!rc, out[any]);
+	buf_release(&file);
 }
 
 /* Whole devices only: partitions and the layers above them would count the same bytes again. */
@@ -163,11 +163,12 @@ static bool is_whole_device(const char *name)
 
 static void read_disk(struct reading *v)
 {
-	char line[512], name[128];
+	struct buf file = BUF_INIT;
+	char *text, *line, name[128];
 	uint64_t in = 0, out = 0, r, w;
-	FILE *f = fopen("/proc/diskstats", "re");
+	int rc = procfs_slurp_all(&file, "/proc/diskstats");
 
-	while (f && fgets(line, sizeof(line), f)) {
+	for (text = rc ? NULL : (char *)file.data; (line = strsep(&text, "\n"));) {
 		if (sscanf(line, "%*u %*u %127s %*u %*u %" SCNu64 " %*u %*u %*u %" SCNu64, name, &r,
 			   &w) != 3 ||
 		    !is_whole_device(name))
@@ -175,10 +176,9 @@ static void read_disk(struct reading *v)
 		in += r * 512;
 		out += w * 512;
 	}
-	v[CREMA_HOST_N_disk_read_bytes] = reading_uint(f != NULL, in);
-	v[CREMA_HOST_N_disk_write_bytes] = reading_uint(f != NULL, out);
-	if (f)
-		fclose(f);
+	v[CREMA_HOST_N_disk_read_bytes] = reading_uint(!rc, in);
+	v[CREMA_HOST_N_disk_write_bytes] = reading_uint(!rc, out);
+	buf_release(&file);
 }
 
 /* Counters of what is mounted here; a mount of another container is reported by its own sender. */
