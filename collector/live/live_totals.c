@@ -189,13 +189,26 @@ static void add_change(struct live *live, const struct live_row *old, const stru
 	}
 }
 
+static void take_parts(struct live_row *row, const msgpack_object *map)
+{
+	const char *part, *last = "";
+
+	take_map(row, "", map);
+	take_map(row, "tasks", get(map, "tasks"));
+	take_map(row, "unattributed", get(map, "unattributed"));
+	for (unsigned int i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
+		part = row_amounts[i].part;
+		if (strcmp(part, last) != 0)
+			take_map(row, part, get(map, part));
+		last = part;
+	}
+}
+
 void live_totals(struct live *live, struct live_worker *w, const msgpack_object *map)
 {
-	static const char *const parts[] = {"tasks", "unattributed", "process", "seen", "children"};
 	uint64_t boot_ns = get_u64(map, "boot_ns", 0);
 	const msgpack_object *notes = get(map, "notes");
 	struct live_row row;
-	unsigned int i;
 
 	if (boot_ns > w->last_boot_ns)
 		w->last_boot_ns = boot_ns;
@@ -204,9 +217,7 @@ void live_totals(struct live *live, struct live_worker *w, const msgpack_object 
 	/* A value that is no longer known keeps its last known value, and is marked. */
 	row = w->row;
 	memset(row.known, 0, sizeof(row.known));
-	take_map(&row, "", map);
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		take_map(&row, parts[i], get(map, parts[i]));
+	take_parts(&row, map);
 	w->notes = w->notes ||
 		   (notes && notes->type == MSGPACK_OBJECT_ARRAY && notes->via.array.size > 0);
 	add_change(live, &w->row, &row, !w->has_totals);
