@@ -461,7 +461,10 @@ const struct line_row *lines_holder(const struct lines *l, uint64_t least, doubl
 
 double lines_unheld(const struct lines *l)
 {
-	return l->all.class_s[CREMA_T_gil_wait] + l->pool.class_s[CREMA_T_gil_wait] - l->held_s;
+	double rest =
+		l->all.class_s[CREMA_T_gil_wait] + l->pool.class_s[CREMA_T_gil_wait] - l->held_s;
+
+	return fabs(rest) < 1e-9 ? 0 : rest; /* sums of nanoseconds, in another order */
 }
 
 const char *line_thread_name(const struct line_stack_row *r)

@@ -115,8 +115,8 @@ def test_prometheus(demo, shared):
         with urllib.request.urlopen(f"http://127.0.0.1:{shared.procs.http_port}/metrics", timeout=60) as answer:
             text = answer.read().decode()
         found = dict(re.findall(r"^(crema_run_\w+) (\S+)$", text, re.MULTILINE))
-        start = float(found.get("crema_run_start_timestamp_seconds", 0))
-        return (text, found) if abs(start - last["run_info"]["start"]) < 1e-3 else None
+        times = [(float(found.get(f"crema_run_{name}_timestamp_seconds", 0)), last["run_info"][name]) for name in ("start", "stop")]
+        return (text, found) if all(abs(gauge - time) < 1e-3 for gauge, time in times) else None  # before its last task they were of a part of it
 
     text, found = cluster.wait_until(gauges, "the last run's gauges")
     done = prometheus_server.promtool("check", "metrics", input=text)

@@ -124,8 +124,9 @@ def test_memory_and_cost_do_not_grow(procs, tmp_path):
     sent = swarms.Swarm(procs, tmp_path, workers=200, records=600_000, shared=True).result()
     assert sent["records_acked"] == sent["records_sent"] == 600_000
     parts = sent["parts"]
-    assert len(parts) >= 4 and parts[2]["records"] < 300_000 < parts[-1]["records"]
-    assert parts[-1]["rss_bytes"] - parts[2]["rss_bytes"] < 4 * MIB, parts
+    early = [part for part in parts if part["records"] < 300_000][-1]  # a part is a second, or longer on a busy machine
+    assert early["records"] >= 100_000 and parts[-1]["records"] == 600_000
+    assert parts[-1]["rss_bytes"] - early["rss_bytes"] < 4 * MIB, parts
     assert sent["rss_most_bytes"] < 60 * MIB
     assert status(procs)["records"] == sent["messages"]
 
