@@ -125,7 +125,7 @@ def test_memory_and_cost_do_not_grow(procs, tmp_path):
     assert sent["records_acked"] == sent["records_sent"] == 600_000
     parts = sent["parts"]
     early = [part for part in parts if part["records"] < 300_000][-1]  # a part is a second, or longer on a busy machine
-    assert early["records"] >= 100_000 and parts[-1]["records"] == 600_000
+    assert early["records"] >= 50_000 and parts[-1]["records"] == 600_000
     assert parts[-1]["rss_bytes"] - early["rss_bytes"] < 4 * MIB, parts
     assert sent["rss_most_bytes"] < 60 * MIB
     assert status(procs)["records"] == sent["messages"]
