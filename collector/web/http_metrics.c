@@ -265,15 +265,14 @@ static void put_value(struct sink *s, const struct live_cluster *c, const char *
 		sink_printf(s, "%" PRIu64 "\n", c->total[i]);
 }
 
-/* "x_ns" is exported in seconds. */
-static bool public_name(char *out, size_t size, const char *before, const char *part,
-			const char *id, const char *behind)
+/* The amount's public name; true: it is in ns, and exported in seconds. */
+static bool amount_name(char *out, size_t size, const struct row_amount *amount)
 {
-	size_t n = strlen(id);
-	bool ns = n > 3 && !strcmp(id + n - 3, "_ns");
+	size_t n = strlen(amount->name);
+	bool ns = n > 3 && !strcmp(amount->name + n - 3, "_ns");
 
-	snprintf(out, size, "%s%s%.*s%s%s", before, part, (int)(ns ? n - 3 : n), id,
-		 ns ? "_seconds" : "", behind);
+	snprintf(out, size, "worker_%s_%.*s%s", amount->part, (int)(ns ? n - 3 : n), amount->name,
+		 ns ? "_seconds" : "");
 	return ns;
 }
 
@@ -312,13 +311,13 @@ static void put_times(struct sink *s, const struct live_cluster *c)
 /* process: getrusage of the workers; seen: threads that the shim knows; children: ended ones */
 static void put_amounts(struct sink *s, const struct live_cluster *c)
 {
-	char name[96], part[32];
+	char name[112], amount[96];
 	unsigned int i;
 	bool ns;
 
 	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
-		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
-		ns = public_name(name, sizeof(name), "crema_", part, row_amounts[i].name, "_total");
+		ns = amount_name(amount, sizeof(amount), &row_amounts[i]);
+		snprintf(name, sizeof(name), "crema_%s_total", amount);
 		metric_head(s, name, "counter", row_amounts[i].help);
 		put_value(s, c, name, "", LIVE_AMOUNT + i, ns);
 	}
@@ -345,7 +344,7 @@ static void put_one_incomplete(struct sink *s, const struct live_cluster *c, con
 
 static void put_incomplete(struct sink *s, const struct live_cluster *c)
 {
-	char part[32], name[96];
+	char name[96];
 	unsigned int i;
 
 	metric_head(s, "crema_workers_incomplete", "gauge",
@@ -358,8 +357,7 @@ static void put_incomplete(struct sink *s, const struct live_cluster *c)
 	for (i = 0; i < CREMA_COUNTS; i++)
 		put_one_incomplete(s, c, row_counts[i].name, LIVE_TASK + i);
 	for (i = 0; i < CREMA_TOTALS_AMOUNTS; i++) {
-		snprintf(part, sizeof(part), "worker_%s_", row_amounts[i].part);
-		public_name(name, sizeof(name), "", part, row_amounts[i].name, "");
+		amount_name(name, sizeof(name), &row_amounts[i]);
 		put_one_incomplete(s, c, name, LIVE_AMOUNT + i);
 	}
 }
