@@ -157,10 +157,10 @@ int modules_read(struct modules *m, int pid)
 	size_t before = m->maps;
 	int rc = procfs_slurp_all(&maps, "/proc/%d/maps", pid);
 
-	m->maps = rc ? before : 0;
+	m->maps = 0;
 	for (text = rc ? NULL : (char *)maps.data; (line = strsep(&text, "\n"));)
 		take_line(m, pid, line);
-	/* For a process that has ended maps is empty, and nothing has been overwritten. */
+	/* For a process that has ended there are none, and nothing has been overwritten. */
 	if (!m->maps)
 		m->maps = before;
 	buf_release(&maps);

@@ -105,7 +105,7 @@ static void pack_opened(struct rows *r, uint32_t file, bool last, msgpack_packer
 	}
 }
 
-/* Whether two reads may be of other bytes: it changed after it was read. */
+/* False: it changed after it was read, so two reads may be of other bytes. */
 static bool is_one_file(const struct crema_file *f)
 {
 	return !f->changed || !(f->read_bytes || f->basket_bytes || f->mapped_bytes);

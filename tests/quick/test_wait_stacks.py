@@ -133,8 +133,9 @@ def made_with_holders(folder, version, unit, job, chosen, count):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_who_held_a_mutex(tmp_path, version):
     """In each of 12 waits, by as many tasks."""
-    run, rows = made_with_holders(tmp_path, version, 0.3, "mutexes", lambda row: row["line"] and name_of(row["line"]) == "mutex", 3 * int(os.environ.get("TIMES", 4)))
-    assert [row["count"] for row in rows] == [1] * 3 * int(os.environ.get("TIMES", 4))
+    waits = 3 * int(os.environ.get("TIMES", 4))
+    run, rows = made_with_holders(tmp_path, version, 0.3, "mutexes", lambda row: row["line"] and name_of(row["line"]) == "mutex", waits)
+    assert [row["count"] for row in rows] == [1] * waits
     for row in rows:
         assert name_of(row["longest_holder"]) == "holding" and row["longest_holder"] == row["longest_holder_frames"][-1]
         assert row["longest_samples"] >= row["longest_holder_samples"] >= 0.5 * row["longest_samples"] > 0
